@@ -1,0 +1,80 @@
+"""Ridge at one given alpha: a Cholesky factor of the smaller Gram matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+__all__ = ["CholeskyFit", "cholesky_fit"]
+
+_BLOCK = 1 << 21  # entries of a temporary block
+
+
+@dataclass
+class CholeskyFit:
+    """C (r, p1), the residuals' squared norm, the leave-one-out norms (N,), and the condition."""
+
+    C: np.ndarray
+    squared: float
+    left_out: np.ndarray
+    condition: float
+
+
+def cholesky_fit(B: np.ndarray, G: np.ndarray, gram: np.ndarray, alpha: float) -> CholeskyFit | None:
+    """Solve ``min ||C B - G||^2 + alpha ||C||^2``, or return None if the Gram matrix is too singular.
+
+    Parameters
+    ----------
+    B : (p1, N)
+    G : (r, N)
+    gram : ``B'B`` if N <= p1, else ``B B'``; overwritten.
+    alpha : positive.
+    """
+    potrf, potrs, pocon, lange = get_lapack_funcs(("potrf", "potrs", "pocon", "lange"), (gram,))
+    gram.flat[:: len(gram) + 1] += alpha
+    norm = lange("1", gram.T)
+    L, failed = potrf(gram.T, lower=True, overwrite_a=True, clean=True)
+    if failed:
+        return None
+    rcond, _ = pocon(L, norm, uplo="L")
+    condition = float(1 / np.sqrt(max(rcond, np.finfo(L.dtype).tiny)))
+    if B.shape[1] <= B.shape[0]:
+        # The dual: C = A' B' with (B'B + alpha) A = G'. Then G' - (C B)' = alpha A, and fitting
+        # without function i misses it by A_i / [(B'B + alpha)^-1]_ii.
+        A, _ = potrs(L, G.T, lower=True)
+        squared = alpha**2 * float(np.einsum("ij,ij->", A, A))
+        left_out = np.sqrt(np.einsum("ij,ij->i", A, A)) / _diagonal_of_inverse(L)
+        return CholeskyFit(A.T @ B.T, squared, left_out, condition)
+    # The primal: (B B' + alpha) C' = B G'.
+    Ct, _ = potrs(L, B @ G.T, lower=True)
+    C = np.ascontiguousarray(Ct.T)
+    squared, left_out = _primal_residuals(B, G, C, L)
+    return CholeskyFit(C, squared, left_out, condition)
+
+
+def _diagonal_of_inverse(L: np.ndarray) -> np.ndarray:
+    """``diag((L L')^-1)``: entry i is ``||L^-1 e_i||^2``. Overwrites L."""
+    (trtri,) = get_lapack_funcs(("trtri",), (L,))
+    columns, _ = trtri(L, lower=True, overwrite_c=True)
+    return np.einsum("ki,ki->i", columns, columns)
+
+
+def _primal_residuals(
+    B: np.ndarray, G: np.ndarray, C: np.ndarray, L: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """``||G - C B||^2`` and the norms of ``e_i / (1 - h_i)``, with ``h_i = ||L^-1 b_i||^2``."""
+    (trtrs,) = get_lapack_funcs(("trtrs",), (L,))
+    squared, left_out = 0.0, np.empty(B.shape[1], B.dtype)
+    step = max(64, _BLOCK // len(B))
+    tiny = np.finfo(B.dtype).eps
+    for start in range(0, B.shape[1], step):
+        functions = slice(start, start + step)
+        E = G[:, functions] - C @ B[:, functions]
+        R, _ = trtrs(L, B[:, functions], lower=True)
+        h = np.einsum("ki,ki->i", R, R)
+        e2 = np.einsum("ki,ki->i", E, E)
+        squared += float(e2.sum())
+        left_out[functions] = np.sqrt(e2) / np.maximum(1 - h, tiny)
+    return squared, left_out

@@ -1,0 +1,180 @@
+"""Ridge regression for W, with alpha given or chosen by leave-one-out or GCV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from elmonet._check import InputError, choice, number, positive_integer
+from elmonet.solve.cholesky import cholesky_fit
+from elmonet.solve.leave_one_out import sweep
+from elmonet.solve.pinv import Pinv
+from elmonet.solve.problem import Problem
+from elmonet.solve.solution import Solution
+from elmonet.solve.span import default_cutoff
+from elmonet.solve.spectrum import Spectrum
+
+__all__ = ["Ridge"]
+
+_N_ALPHAS = 20
+_STILL_FALLING = 0.9  # an error that falls by more than this from one alpha to the next smaller one
+
+
+class Ridge(BaseEstimator):
+    """Least squares with a penalty, and exact leave-one-function-out errors.
+
+    With Q an orthonormal basis of the trunk's span and ``T W = Q C``,
+
+        min_C  ||Q C B - G||^2 + alpha ||C||^2 ,      W = pinv(T) Q C .
+
+    The penalty is on C, the coefficients of the functions ``Q C B``, so that it does not depend on
+    how the trunk happens to represent its span: a trunk whose functions are repeated, rescaled or
+    nearly dependent gives the same predictions. ``penalty="W"`` penalises ``alpha ||W||^2`` instead,
+    which shrinks the directions in which the trunk is small more than the others (by ``1/s_k^2``, the
+    trunk's singular values); if the trunk is orthonormal (`POD`), the two agree. Leave-one-out is
+    exact for both.
+
+    Parameters
+    ----------
+    alpha : a number >= 0, or "loo" (least leave-one-function-out error, the mean over functions of
+        the relative 2-norm) or "gcv" (least generalised cross-validation score). With 0 the answer is
+        that of `Pinv`.
+    alphas : the candidates for "loo" and "gcv": how many (20), or an array of them. By default they
+        cover all that double precision can tell apart: down to where the Gram matrix of B is
+        rounding, and, if the error still falls there, further down with an SVD of B itself.
+    penalty : "C" or "W".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> T, B, W = rng.normal(size=(20, 3)), rng.normal(size=(4, 50)), rng.normal(size=(3, 4))
+    >>> solution = Ridge("loo").solve(T, B, T @ W @ B)
+    >>> bool(np.allclose(solution.W, W)), solution.loo_error < 1e-12
+    (True, True)
+    """
+
+    def __init__(self, alpha: Any = "loo", *, alphas: Any = None, penalty: str = "C"):
+        self.alpha = alpha
+        self.alphas = alphas
+        self.penalty = penalty
+
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Solution:
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N)."""
+        alpha, candidates = self._checked()
+        if alpha == 0:
+            return Pinv().solve(T, B, G)
+        # In double precision whatever came: a Gram matrix halves the digits that B has.
+        problem = Problem(T, B, G, dtype=np.float64)
+        if problem.is_zero():
+            return problem.zero_solution()
+        if alpha is not None:
+            inside = problem.alpha_inside(alpha)
+            solution = _at_one_alpha(problem, inside) if self.penalty == "C" else None
+            if solution is not None:
+                return solution
+            candidates = np.array([alpha])
+        if isinstance(candidates, np.ndarray):
+            candidates = problem.alpha_inside(candidates)
+        path = _Path(problem, self.penalty, by=self.alpha if alpha is None else "loo")
+        path.follow(candidates)
+        return path.solution(report=alpha is None)
+
+    def _checked(self) -> tuple[float | None, Any]:
+        """The given alpha or None, and the given candidates or how many to make."""
+        choice(self.penalty, "penalty", ("C", "W"))
+        if not isinstance(self.alpha, str):
+            if self.alphas is not None:
+                raise InputError(
+                    f"alphas has no effect with alpha={self.alpha!r}. Leave alphas out, or choose "
+                    'among them with alpha="loo" or alpha="gcv".'
+                )
+            return number(self.alpha, 'alpha (a number, "loo" or "gcv")'), None
+        choice(self.alpha, "alpha (if not a number)", ("loo", "gcv"))
+        if self.alphas is None or np.ndim(self.alphas) == 0:
+            count = _N_ALPHAS if self.alphas is None else self.alphas
+            return None, positive_integer(count, "alphas", 2)
+        given = np.unique([number(a, "each of alphas", strict=True) for a in self.alphas])
+        if given.size == 0:
+            raise InputError("alphas must hold at least one number, got an empty list.")
+        return None, given
+
+
+def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
+    """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
+    B = problem.B
+    gram = B.T @ B if B.shape[1] <= B.shape[0] else B @ B.T
+    if alpha < default_cutoff(B) * np.trace(gram):
+        return None
+    fit = cholesky_fit(B, problem.QtG, gram, alpha)
+    if fit is None:
+        return None
+    return problem.solution(
+        fit.C,
+        alpha=alpha,
+        squared=fit.squared,
+        left_out=fit.left_out,
+        rank_B=None,
+        cutoff=0.0,
+        condition=fit.condition,
+        method="cholesky",
+    )
+
+
+class _Path:
+    """The criterion along the candidates for alpha, from one factorisation of B.
+
+    The Gram matrix of B is cheap but holds rounding errors of ``n eps s_max^2`` (n the larger side of
+    B). An alpha above that moves the answer more than they do; one below it needs B's own SVD.
+    """
+
+    def __init__(self, problem: Problem, penalty: str, by: str):
+        self.problem, self.by = problem, by
+        self.penalty = problem.span.penalty() if penalty == "W" else np.ones((1, 1))
+
+    def follow(self, candidates: np.ndarray | int) -> None:
+        """Evaluate the candidates; if a number is given, find where they should lie."""
+        B, rounding = self.problem.B, default_cutoff(self.problem.B)
+        least = float(self.penalty.min())
+        if isinstance(candidates, np.ndarray):
+            top = float(np.einsum("ij,ij->", B, B)) / least
+            spectrum = (Spectrum.from_gram if candidates[0] > rounding * top else Spectrum.from_svd)(B)
+            # An alpha below the square of B's own rounding cannot be told from zero.
+            self._evaluate(spectrum, np.maximum(candidates, rounding**2 * top))
+            return
+        spectrum = Spectrum.from_gram(B)
+        top = spectrum.largest / least
+        alphas = np.geomspace(rounding * top, top, candidates)
+        self._evaluate(spectrum, alphas)
+        if self.criterion[0] < _STILL_FALLING * self.criterion[1]:
+            lower = np.geomspace(rounding**2 * top, rounding * top, candidates)
+            self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
+
+    def _evaluate(self, spectrum: Spectrum, alphas: np.ndarray) -> None:
+        self.spectrum, self.alphas = spectrum, alphas
+        self.GV = spectrum.project(self.problem.QtG)
+        self.swept = sweep(spectrum, self.problem.QtG, self.GV, alphas, self.penalty)
+        if self.by == "gcv":
+            self.criterion = self.swept.gcv
+        else:
+            self.criterion = np.array([self.problem.loo_error(e) for e in self.swept.left_out])
+
+    def solution(self, report: bool) -> Solution:
+        """The solution at the best alpha; with the path, if it is to be reported."""
+        best = int(np.argmin(self.criterion))
+        alpha = float(self.alphas[best])
+        # C = G V S / (S^2 + a) U'
+        C = self.spectrum.coefficients(self.GV / (self.spectrum.values + alpha * self.penalty))
+        return self.problem.solution(
+            C,
+            alpha=alpha,
+            squared=float(self.swept.squared[best]),
+            left_out=self.swept.left_out[best],
+            rank_B=self.spectrum.rank,
+            cutoff=self.spectrum.cutoff,
+            condition=self.spectrum.condition(alpha),
+            method=self.spectrum.method,
+            alphas=self.problem.alpha_outside(self.alphas) if report else None,
+            path=self.criterion if report else None,
+        )

@@ -1,0 +1,76 @@
+"""The trunk's span: an orthonormal basis that makes the two-sided problem one-sided."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import svd
+
+from elmonet.solve.scale import safely_scaled
+
+__all__ = ["Span", "default_cutoff"]
+
+_BLOCK = 1 << 21  # entries of a temporary block
+
+
+def default_cutoff(A: np.ndarray) -> float:
+    """``max(A.shape) * eps``: singular values below this times the largest are rounding."""
+    return max(A.shape) * float(np.finfo(A.dtype).eps)
+
+
+class Span:
+    """The column space of T, with ``T = Q diag(s) Vt`` cut off at the numerical rank r.
+
+    For every W, ``T W = Q C`` with ``C = diag(s) Vt W``, so that
+
+        ||T W B - G||^2 = ||C B - Q'G||^2 + ||(I - Q Q')G||^2 ,
+
+    and the last term does not depend on W. The W of least norm with ``T W = Q C`` is
+    ``Vt' diag(1/s) C``, see `lift`.
+
+    Parameters
+    ----------
+    T : (M, p2)
+    rcond : relative cut-off of the singular values; `default_cutoff` if None.
+    """
+
+    def __init__(self, T: np.ndarray, rcond: float | None = None):
+        T, self._scale = safely_scaled(T, "T, the trunk's features,")
+        self.cutoff = default_cutoff(T) if rcond is None else rcond
+        if rcond is None and _orthonormal(T):
+            self.Q, self.s, self.Vt = T, np.ones(T.shape[1], T.dtype), None
+        else:
+            Q, s, Vt = svd(T, full_matrices=False, check_finite=False)
+            kept = s > self.cutoff * s[0]
+            self.Q, self.s, self.Vt = Q[:, kept], s[kept], Vt[kept]
+        self.shape, self.rank = T.shape, self.Q.shape[1]
+
+    def project(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,)."""
+        QtG = self.Q.T @ G
+        outside = np.zeros(G.shape[1], G.dtype)
+        if self.rank < len(G):  # the explicit difference: ||g||^2 - ||Q'g||^2 would cancel
+            step = max(1, _BLOCK // len(G))
+            for start in range(0, G.shape[1], step):
+                columns = slice(start, start + step)
+                R = G[:, columns] - self.Q @ QtG[:, columns]
+                outside[columns] = np.sqrt(np.einsum("ij,ij->j", R, R))
+        return QtG, outside
+
+    def lift(self, C: np.ndarray) -> np.ndarray:
+        """The W (p2, p1) of least norm with ``T W = Q C``."""
+        if self.Vt is None:
+            return C
+        return (self.Vt.T * (self._scale / self.s)) @ C
+
+    def penalty(self) -> np.ndarray:
+        """Row k of C carries ``||W||^2`` with the weight ``1 / s_k^2``; (r, 1)."""
+        return (self._scale / self.s[:, None]) ** 2
+
+
+def _orthonormal(T: np.ndarray) -> bool:
+    """Whether ``T'T = I`` to rounding, which is much cheaper to see than an SVD."""
+    if T.shape[1] > T.shape[0]:
+        return False
+    gram = T.T @ T
+    gram.flat[:: len(gram) + 1] -= 1
+    return bool(np.abs(gram).max() <= 4 * default_cutoff(T))

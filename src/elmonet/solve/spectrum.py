@@ -1,0 +1,94 @@
+"""The branch's spectrum: the one factorisation of B that every alpha shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh, svd
+
+from elmonet.solve.span import default_cutoff
+
+__all__ = ["Spectrum"]
+
+
+class Spectrum:
+    """``B = U diag(s) V'`` with what is needed of it, and ``values = s^2``.
+
+    V spans all of R^N (`complete`) or only the k directions that B reaches. U or V is left out where
+    the other one and B give it by a product.
+
+    Use `from_gram` (an eigendecomposition of the smaller of ``B'B`` and ``B B'``: fast, but blind to
+    singular values below sqrt(eps) times the largest) or `from_svd` (sees them down to eps).
+    """
+
+    def __init__(
+        self,
+        B: np.ndarray,
+        values: np.ndarray,
+        U: np.ndarray | None,
+        V: np.ndarray | None,
+        cutoff: float,
+        method: str,
+    ):
+        self.B, self.values, self.U, self.V = B, values, U, V
+        self.s = np.sqrt(values)
+        self.cutoff, self.method = cutoff, method
+        self.largest = float(values[0])
+        self.rank = int(np.count_nonzero(self.s > cutoff * self.s[0]))
+        self.complete = len(values) == B.shape[1]
+
+    @classmethod
+    def from_gram(cls, B: np.ndarray) -> Spectrum:
+        """From the eigenvalues of ``B'B`` (N, N) or ``B B'`` (p1, p1), whichever is smaller."""
+        p1, N = B.shape
+        dual = N <= p1
+        gram = B.T @ B if dual else B @ B.T
+        # The memory of a C-ordered symmetric matrix is that of its Fortran-ordered transpose.
+        values, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        cutoff = float(np.sqrt(default_cutoff(B)))
+        if dual:
+            return cls(B, values, None, vectors, cutoff, "eigh")
+        kept = np.sqrt(values) > cutoff * np.sqrt(values[0])
+        kept[0] = True
+        return cls(B, values[kept], vectors[:, kept], None, cutoff, "eigh")
+
+    @classmethod
+    def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
+        """From the singular values of B itself; those below the cut-off are dropped."""
+        cutoff = default_cutoff(B) if rcond is None else rcond
+        try:
+            U, s, Vt = svd(B, full_matrices=False, check_finite=False)
+        except LinAlgError:  # divide and conquer very rarely fails where QR iterations do not
+            U, s, Vt = svd(B, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+        kept = s > cutoff * s[0]
+        kept[0] = True
+        return cls(B, s[kept] ** 2, U[:, kept], Vt[kept].T, cutoff, "svd")
+
+    def project(self, G: np.ndarray) -> np.ndarray:
+        """``G V`` (r, k)."""
+        if self.V is not None:
+            return G @ self.V
+        return ((G @ self.B.T) @ self.U) / self._divisor()
+
+    def right(self, functions: slice) -> np.ndarray:
+        """The rows of V that belong to some functions."""
+        if self.V is not None:
+            return self.V[functions]
+        return (self.B[:, functions].T @ self.U) / self._divisor()
+
+    def coefficients(self, Z: np.ndarray) -> np.ndarray:
+        """``Z diag(s) U'`` (r, p1)."""
+        if self.U is not None:
+            return (Z * self.s) @ self.U.T
+        assert self.V is not None
+        return (Z @ self.V.T) @ self.B.T  # diag(s) U' = V'B'
+
+    def condition(self, alpha: float) -> float:
+        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
+        if self.largest == 0:
+            return 1.0
+        smallest = float(self.values[-1] if alpha > 0 else self.values[self.rank - 1])
+        return float(np.sqrt((self.largest + alpha) / (smallest + alpha)))
+
+    def _divisor(self) -> np.ndarray:
+        return np.where(self.s > 0, self.s, 1)
