@@ -8,6 +8,8 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "ElmonetError",
     "ExtrapolationWarning",
@@ -17,7 +19,11 @@ __all__ = [
     "NumericsWarning",
     "RankCollapseWarning",
     "choice",
+    "coordinates",
+    "finite",
+    "functions",
     "number",
+    "outputs",
     "positive_integer",
 ]
 
@@ -83,3 +89,115 @@ def choice(value: Any, name: str, allowed: Any) -> Any:
         listed = ", ".join(repr(a) for a in allowed)
         raise InputError(f"{name} must be one of {listed}; got {value!r}.")
     return value
+
+
+def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
+    """Input functions as a float array (N, m) or (N, ..., height, width), finite and not empty.
+
+    `reset` (in `fit`) remembers the shape of one function; otherwise it must be that shape again.
+    """
+    from sklearn.utils.validation import validate_data
+
+    _numeric(X, "X")
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            allow_nd=True,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+    except ValueError as error:
+        raise InputError(f"{error} X holds one function a row, in the shape used for fit.") from None
+    finite(X, "X")
+    if reset:
+        estimator.input_shape_ = X.shape[1:]
+    elif X.shape[1:] != estimator.input_shape_:
+        raise InputError(
+            f"each input function must have the shape {estimator.input_shape_} of the training data, "
+            f"got {X.shape[1:]}. Resample the functions at the training sensors."
+        )
+    return X
+
+
+def outputs(y: Any, n_functions: int) -> np.ndarray:
+    """Output functions as a finite float array (N,) or (N, M) with as many rows as X."""
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give the output functions, (N, M)."
+        )
+    _numeric(y, "y")
+    y = np.asarray(y)
+    if y.dtype not in (np.float64, np.float32):
+        y = y.astype(np.float64)
+    if y.ndim not in (1, 2) or y.size == 0:
+        raise InputError(
+            "y must hold one output function a row, (N, M), or one number for each, (N,); got shape "
+            f"{y.shape}."
+        )
+    if len(y) != n_functions:
+        raise InputError(
+            f"X and y must hold the same number of functions, one a row; got {n_functions} in X and "
+            f"{len(y)} in y."
+        )
+    finite(y, "y")
+    return y
+
+
+def coordinates(points: Any, *, n_points: int | None = None, dimension: int | None = None) -> np.ndarray:
+    """Output points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
+    _numeric(points, "points")
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim == 1 and dimension in (None, 1):
+        points = points[:, None]
+    if points.ndim != 2 or points.size == 0:
+        expected = "(M, d)" if dimension is None else f"(M, {dimension})"
+        raise InputError(f"points must have the shape {expected}, one point a row; got {points.shape}.")
+    if n_points is not None and len(points) != n_points:
+        raise InputError(
+            f"points must have one row for each of the M = {n_points} columns of y; got {len(points)} "
+            "rows. (A grid search or cross-validation that splits points because there are as many of "
+            "them as functions needs them set on the model: ELMDeepONet(points=...).)"
+        )
+    if dimension is not None and points.shape[1] != dimension:
+        raise InputError(
+            f"points must have {dimension} coordinate(s) each, as in fit; got {points.shape[1]}."
+        )
+    finite(points, "points")
+    return points
+
+
+def finite(array: np.ndarray, name: str) -> None:
+    """Raise `InputError` if there is NaN or Inf, and say where the first one is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):  # one pass without a temporary; a sum may overflow, so look again
+            return
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InputError(
+            f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. "
+            "Every value must be finite: leave these functions out or fill the gaps."
+        )
+
+
+def _numeric(array: Any, name: str) -> None:
+    """Refuse complex numbers and objects, which would be cast in silence or fail deep inside."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None and isinstance(array, (list, tuple)):
+        try:
+            dtype = np.asarray(array).dtype
+        except ValueError:
+            raise InputError(
+                f"{name} is a ragged list: its rows have different lengths. All functions must be "
+                "known at the same places."
+            ) from None
+    kind = getattr(dtype, "kind", "f")
+    if kind == "c":
+        raise InputError(
+            f"Complex data not supported: {name} has dtype {dtype}. Give real and imaginary parts as "
+            "separate values."
+        )
+    if kind in "OSUMmV":
+        raise InputError(f"{name} has dtype {dtype}; it must hold real numbers (floats or integers).")

@@ -1,0 +1,11 @@
+"""Feature maps: fixed functions of inputs (branch) or coordinates (trunk), as transformers."""
+
+from elmonet.features.cnn import CNN
+from elmonet.features.concat import Concat
+from elmonet.features.linear import Linear
+from elmonet.features.mlp import MLP
+from elmonet.features.pod import POD
+from elmonet.features.sinusoid import Sinusoid
+from elmonet.features.slfn import SLFN
+
+__all__ = ["CNN", "MLP", "POD", "SLFN", "Concat", "Linear", "Sinusoid"]

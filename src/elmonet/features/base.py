@@ -1,0 +1,113 @@
+"""What all feature maps share: scikit-learn's `fit` and `transform`, in blocks of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from elmonet._check import functions, positive_integer
+from elmonet._fitted import require_fitted
+
+__all__ = ["FeatureMap", "RandomMap"]
+
+_BLOCK = 1 << 21  # entries of a temporary block
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A fixed map of functions (N, m) or points (M, d) to features (N or M, width).
+
+    A scikit-learn transformer. As a branch it is fitted to ``(X, y)``, inputs and outputs; as a trunk
+    to ``(points, y.T)``, one row a point. `a + b` puts the features of a and b side by side.
+
+    A subclass gives `width_` (how many features), `_write` (the features of a few rows) and, if there
+    is anything to do, `derive` (check the settings, make what follows from them and the shape of one
+    input) and `_prepare` (learn from data).
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Look at the shape of X (and at y, if the map learns from data); return self."""
+        X = functions(self, X, reset=True)
+        self.dtype_ = X.dtype
+        self._prepare(X, y)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features (N, width_) of X, in the floating-point type seen in `fit`."""
+        require_fitted(self, "dtype_")
+        X = functions(self, X, reset=False).astype(self.dtype_, copy=False)
+        out = np.empty((len(X), self.width_), self.dtype_)
+        step = max(1, _BLOCK // self._row_size())
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            self._write(X[rows], out[rows])
+        return out
+
+    def __add__(self, other: Any) -> FeatureMap:
+        from elmonet.features.concat import Concat
+
+        if not (hasattr(other, "fit") and hasattr(other, "transform")):
+            return NotImplemented
+        return Concat.of(self, other)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """What `fit` learned from data and cannot be drawn again: arrays, by attribute name."""
+        return {}
+
+    def derive(self) -> None:
+        """Make what follows from the settings and `input_shape_`; raise if a setting is wrong."""
+
+    @property
+    def width_(self) -> int:
+        """The number of features."""
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:  # scikit-learn's name for it
+        return self.width_
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self.derive()
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _row_size(self) -> int:
+        """The largest number of values that one row needs on its way through `_write`."""
+        return max(self.width_, int(np.prod(self.input_shape_)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class RandomMap(FeatureMap):
+    """A feature map whose weights follow from a seed and the shape of its input.
+
+    A subclass gives `_draw_weights`, which returns the list `weights_`.
+    """
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self.seed_ = seed_from(self.random_state)  # type: ignore[attr-defined]
+        self.derive()
+
+    def derive(self) -> None:
+        """Draw `weights_` from `seed_`: the same seed gives the same bits."""
+        drawn = self._draw_weights(np.random.default_rng(self.seed_))
+        self.weights_ = [w.astype(self.dtype_, copy=False) for w in drawn]
+
+    def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
+        raise NotImplementedError
+
+
+def seed_from(random_state: Any) -> int:
+    """An integer seed from None (fresh), an integer, a `RandomState` or a `Generator`."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return positive_integer(random_state, "random_state", minimum=0)

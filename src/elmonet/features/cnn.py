@@ -1,0 +1,133 @@
+"""A convolutional network with fixed random weights, for image inputs."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from elmonet._check import InputError, choice, number, positive_integer
+from elmonet.features.activation import ACTIVATIONS
+from elmonet.features.base import RandomMap
+from elmonet.features.dense import draw_layer, layer
+
+__all__ = ["CNN"]
+
+
+class CNN(RandomMap):
+    """Convolutions and two dense layers with fixed random weights, as in the paper's Darcy example.
+
+    Each convolution pads with zeros and moves by `stride`, so that an image of height H gives one of
+    height ceil(H / stride); then come a dense layer of `hidden` and one of `width` features. Each
+    layer ends with the activation.
+
+    Parameters
+    ----------
+    width : number of features.
+    channels : output channels of the convolutions, one entry each.
+    kernel, stride : size of the window (odd) and its step.
+    hidden : size of the dense layer before the last one.
+    activation, scale, random_state : as in `MLP`.
+    shape : (height, width) or (channels, height, width) of the image, for inputs that come flat
+        (N, m). Inputs (N, height, width) and (N, channels, height, width) need none.
+
+    Examples
+    --------
+    >>> CNN(5, channels=(2, 3), random_state=0).fit_transform(np.ones((4, 8, 8))).shape
+    (4, 5)
+    """
+
+    def __init__(
+        self,
+        width: int = 1000,
+        channels: tuple[int, ...] = (8, 16, 32),
+        kernel: int = 3,
+        stride: int = 2,
+        hidden: int = 256,
+        activation: str = "relu",
+        scale: float = 1.0,
+        *,
+        shape: tuple[int, ...] | None = None,
+        random_state: Any = None,
+    ):
+        self.width = width
+        self.channels = channels
+        self.kernel = kernel
+        self.stride = stride
+        self.hidden = hidden
+        self.activation = activation
+        self.scale = scale
+        self.shape = shape
+        self.random_state = random_state
+
+    @property
+    def width_(self) -> int:
+        """The number of features."""
+        return int(self.width)
+
+    def _image_shape(self) -> tuple[int, int, int]:
+        """(channels, height, width) of one input."""
+        given = self.input_shape_
+        if self.shape is not None:
+            shape = tuple(positive_integer(n, "each of shape") for n in self.shape)
+            if len(given) > 1 and shape != given:
+                raise InputError(f"shape is {shape}, but the images come as {given}: leave shape out.")
+            if np.prod(shape) != np.prod(given):
+                raise InputError(
+                    f"shape {shape} needs {np.prod(shape)} values an image, the inputs have "
+                    f"{np.prod(given)}."
+                )
+            given = shape
+        if len(given) == 2:
+            given = (1, *given)
+        if len(given) != 3:
+            raise InputError(
+                "a CNN takes images (N, height, width) or (N, channels, height, width); got inputs of "
+                f"shape {('N', *given)}. Reshape them, or give the CNN shape=(height, width)."
+            )
+        return given
+
+    def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
+        fan_in, height, width = self._image_shape()
+        settings: dict[str, Any] = {
+            "activation": choice(self.activation, "activation", ACTIVATIONS),
+            "scale": number(self.scale, "scale", strict=True),
+        }
+        kernel, stride = positive_integer(self.kernel, "kernel"), positive_integer(self.stride, "stride")
+        if kernel % 2 == 0:
+            raise InputError(f"kernel must be odd, got {kernel}.")
+        weights = []
+        for count in self.channels:
+            channels = positive_integer(count, "each of channels")
+            weights.append(draw_layer(rng, fan_in * kernel**2, channels, **settings))
+            fan_in, height, width = channels, ceil(height / stride), ceil(width / stride)
+        hidden, last = positive_integer(self.hidden, "hidden"), positive_integer(self.width, "width")
+        weights.append(draw_layer(rng, fan_in * height * width, hidden, **settings))
+        weights.append(draw_layer(rng, hidden, last, **settings))
+        return weights
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        *convolutions, dense, last = self.weights_
+        H = X.reshape(len(X), *self._image_shape()).transpose(0, 2, 3, 1)  # channels last
+        for A in convolutions:
+            H = self._convolve(H, A)
+        layer(layer(H.reshape(len(H), -1), dense, self.activation), last, self.activation, out)
+
+    def _convolve(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
+        """Gather the windows as rows and multiply: (n, h, w, c) to (n, h/stride, w/stride, c')."""
+        edge = self.kernel // 2
+        H = np.pad(H, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
+        windows = sliding_window_view(H, (self.kernel, self.kernel), axis=(1, 2))
+        windows = windows[:, :: self.stride, :: self.stride]
+        rows = windows.reshape(-1, len(A) - 1)
+        return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
+
+    def _row_size(self) -> int:
+        channels, height, width = self._image_shape()
+        area, largest = height * width, max(self.weights_[-1].shape)
+        for A in self.weights_[:-2]:
+            area = area if channels is None else ceil(area / self.stride**2)
+            largest = max(largest, area * max(A.shape))
+        return largest

@@ -1,0 +1,85 @@
+"""Several feature maps side by side."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import _BaseComposition
+
+from elmonet._check import InputError
+from elmonet.features.base import FeatureMap
+
+__all__ = ["Concat"]
+
+
+class Concat(FeatureMap, _BaseComposition):
+    """The features of several maps, side by side: what ``Linear() + SLFN(5000)`` makes.
+
+    Parameters
+    ----------
+    maps : list of (name, feature map); the names give access to nested settings, as in
+        ``branch__slfn__width``.
+
+    Examples
+    --------
+    >>> from elmonet.features import SLFN, Linear
+    >>> both = Linear() + SLFN(5, random_state=0)
+    >>> both.fit_transform(np.ones((3, 2))).shape
+    (3, 8)
+    >>> both.get_params()["slfn__width"]
+    5
+    """
+
+    def __init__(self, maps: Any = ()):
+        self.maps = maps
+
+    @classmethod
+    def of(cls, *parts: Any) -> Concat:
+        """Concatenate maps, naming each after its class and flattening concatenations."""
+        flat = [m for part in parts for m in (_members(part) if isinstance(part, Concat) else [part])]
+        kinds = [type(m).__name__.lower() for m in flat]
+        names = [
+            kind if kinds.count(kind) == 1 else f"{kind}{kinds[: i + 1].count(kind)}"
+            for i, kind in enumerate(kinds)
+        ]
+        return cls(list(zip(names, flat, strict=True)))
+
+    @property
+    def width_(self) -> int:
+        """The number of features of all maps together."""
+        return int(self.ends_[-1])
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit every map to (X, y); return self."""
+        if not self.maps:
+            raise InputError('maps must be a list of (name, feature map), as [("linear", Linear())].')
+        super().fit(X, y)
+        return self
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        for member in _members(self):
+            member.fit(X, y)
+        one = X[:1]  # any transformer may be a member, so ask for its width by example
+        self.ends_ = np.cumsum([0] + [member.transform(one).shape[1] for member in _members(self)])
+
+    def derive(self) -> None:
+        """Find which columns belong to which member, all of them feature maps of this library."""
+        self.ends_ = np.cumsum([0] + [member.width_ for member in _members(self)])
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        for member, start, end in zip(_members(self), self.ends_[:-1], self.ends_[1:], strict=True):
+            out[:, start:end] = member.transform(X)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings, with those of the members as ``name__setting`` if `deep`."""
+        return self._get_params("maps", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of members as ``name__setting``."""
+        self._set_params("maps", **params)
+        return self
+
+
+def _members(concat: Concat) -> list[Any]:
+    return [member for _, member in concat.maps]

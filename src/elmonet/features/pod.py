@@ -1,0 +1,162 @@
+"""Proper orthogonal decomposition: the data's own principal functions as a trunk."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import RBFInterpolator, make_interp_spline
+from scipy.linalg import qr, svd
+
+from elmonet._check import ExtrapolationWarning, InputError, number, positive_integer
+from elmonet.features.base import FeatureMap
+
+__all__ = ["POD"]
+
+_MOST_DENSE = 2000  # scattered points beyond this are interpolated from their nearest neighbours
+_NEIGHBOURS = 64
+
+
+class POD(FeatureMap):
+    """The left singular vectors of the training outputs ``G = Z S V'``: an orthonormal trunk.
+
+    No other trunk of the same width represents the training outputs better. At the training points
+    the modes are exact; elsewhere they are interpolated: by cubic splines if the points form a grid,
+    by cubic radial basis functions if they are scattered.
+
+    Parameters
+    ----------
+    rank : number of modes; None: all that are above rounding.
+    energy : instead of `rank`, the part of ``||G||^2`` to keep, in (0, 1].
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 50)[:, None]
+    >>> values = np.hstack([np.sin(x), 3 * np.sin(x), np.exp(x)])  # three functions, of two shapes
+    >>> POD().fit(x, values).width_
+    2
+    """
+
+    def __init__(self, rank: int | None = None, energy: float | None = None):
+        self.rank = rank
+        self.energy = energy
+
+    @property
+    def width_(self) -> int:
+        """The number of modes."""
+        return int(self.modes_.shape[1])
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The training points and the modes there."""
+        return {"points_": self.points_, "modes_": self.modes_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        if y is None or np.ndim(y) != 2 or len(y) != len(X):
+            raise InputError(
+                "POD is a trunk and learns its functions from outputs: fit(points, values) with values "
+                f"(M, N), one row a point; got points {X.shape} and values of shape {np.shape(y)}."
+            )
+        modes, s = _principal(np.asarray(y))
+        modes = modes[:, : self._how_many(s, max(np.shape(y)))]
+        self.points_ = np.asarray(X, np.float64)
+        self.dtype_ = modes.dtype
+        # Signs are arbitrary: make the largest entry of each mode positive.
+        top = np.abs(modes).argmax(axis=0)
+        self.modes_ = np.ascontiguousarray(modes * np.sign(modes[top, np.arange(modes.shape[1])]))
+
+    def _how_many(self, s: np.ndarray, n: int) -> int:
+        if self.rank is not None and self.energy is not None:
+            raise InputError("give POD a rank or an energy, not both.")
+        if self.rank is not None:
+            rank = positive_integer(self.rank, "rank")
+            if rank > len(s):
+                raise InputError(f"rank must be at most min(M, N) = {len(s)}, got {rank}.")
+            return rank
+        if self.energy is not None:
+            energy = number(self.energy, "energy", strict=True)
+            if energy > 1:
+                raise InputError(f"energy must be at most 1, got {energy}.")
+            part = np.cumsum(s**2) / max(np.sum(s**2), np.finfo(s.dtype).tiny)
+            return min(int(np.searchsorted(part, energy * (1 - 1e-15))) + 1, len(s))
+        return max(1, int(np.count_nonzero(s > n * np.finfo(s.dtype).eps * s[0])))
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        out[:] = self._interpolate(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The modes at points X (M, d)."""
+        if hasattr(self, "points_") and np.array_equal(np.asarray(X), self.points_):
+            return self.modes_
+        return super().transform(X)
+
+    def _interpolate(self, X: np.ndarray) -> np.ndarray:
+        X = X.astype(np.float64, copy=False)
+        low, high = self.points_.min(axis=0), self.points_.max(axis=0)
+        beyond = np.any((low - X > 1e-9 * (high - low)) | (X - high > 1e-9 * (high - low)), axis=1)
+        if beyond.any():
+            warnings.warn(
+                f"{int(beyond.sum())} of {len(X)} points lie outside the box of the training points, "
+                f"from {low} to {high}: POD modes are extrapolated there. Train on points that cover "
+                "the region, or use another trunk.",
+                ExtrapolationWarning,
+                stacklevel=4,
+            )
+        axes, order = _as_grid(self.points_)
+        if axes is None:
+            return _scattered(self.points_, self.modes_, X)
+        # Cardinal splines: row i of `weights` holds the values at X_i of the splines that are 1 at
+        # one node of the axis and 0 at the others. One axis after the other is summed away.
+        values = self.modes_[order].reshape(*(len(a) for a in axes), -1)
+        weights = _cardinal(axes[0], X[:, 0])
+        values = np.tensordot(weights, values, axes=1)
+        for axis, x in zip(axes[1:], X.T[1:], strict=True):
+            values = np.einsum("ij,ij...->i...", _cardinal(axis, x), values)
+        return values
+
+    def _row_size(self) -> int:
+        axes, _ = _as_grid(self.points_)
+        widest = len(self.points_) if axes is None else len(self.points_) // len(axes[0]) * self.width_
+        return max(widest, self.width_)
+
+
+def _principal(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left singular vectors and singular values of G (M, N), without forming the right ones."""
+    largest = np.abs(G).max()
+    if largest > 0:
+        G = G / largest
+    if G.shape[0] <= G.shape[1]:
+        G = qr(G.T, mode="r", check_finite=False)[0][: G.shape[0]].T
+    Z, s, _ = svd(G, full_matrices=False, check_finite=False)
+    return Z, s
+
+
+def _as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
+    """The axes of a full tensor grid and the order that sorts its points, or None."""
+    axes = [np.unique(column) for column in points.T]
+    order = np.lexsort(points.T[::-1])
+    if np.prod([float(len(a)) for a in axes]) != len(points):
+        return None, order
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(points.shape)
+    return (axes if np.array_equal(points[order], grid) else None), order
+
+
+def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
+    if len(axis) == 1:
+        return np.ones((len(x), 1))
+    return make_interp_spline(axis, np.eye(len(axis)), k=min(3, len(axis) - 1))(x)
+
+
+def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarray:
+    points, first = np.unique(points, axis=0, return_index=True)
+    neighbours = None if len(points) <= _MOST_DENSE else _NEIGHBOURS
+    for kernel, degree in (("cubic", 1), ("linear", 0)):
+        if len(points) < points.shape[1] + 1 and degree > 0:
+            continue
+        try:
+            return RBFInterpolator(
+                points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours
+            )(X)
+        except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
+            continue
+    raise InputError("the training points of this POD cannot be interpolated: they do not differ.")

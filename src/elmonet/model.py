@@ -1,0 +1,260 @@
+"""ELMDeepONet: a DeepONet trained by one linear solve."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import r2_score
+
+from elmonet._check import FileError, InputError, coordinates, functions, outputs
+from elmonet._fitted import require_fitted
+from elmonet.features import POD, SLFN, Linear
+from elmonet.features.base import seed_from
+from elmonet.recipe import build, describe, describe_map, restore_map
+from elmonet.scaling import Affine, standardise, unit_box
+from elmonet.solve import Ridge, Solution
+from elmonet.store import read, write
+
+__all__ = ["ELMDeepONet", "load"]
+
+_BLOCK = 1 << 21  # entries of a temporary block
+_ARRAYS_OF_SOLUTION = ("W", "alphas", "path")
+
+
+class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
+    """A DeepONet with fixed branch and trunk, trained by one linear solve.
+
+    The output function at a point y, for the input function u, is
+
+        G(u)(y) = sum_kl t_k(y) W_kl b_l(u) ,      W = argmin ||T W B - G||_F ,
+
+    where b (p1 features of u, the branch) and t (p2 functions of y, the trunk) are fixed and the matrix
+    W (p2, p1) is all that is learned. With N training functions known at M points, T is (M, p2), B is
+    (p1, N) and G is (M, N).
+
+    A scikit-learn regressor: `clone`, `GridSearchCV` (``branch__width``, ``solver__alpha``) and
+    `Pipeline` work.
+
+    Parameters
+    ----------
+    branch : feature map of input functions, or any object with `fit` and `transform`. None:
+        ``Linear() + SLFN(2000, "tanh", scale=0.5)``.
+    trunk : feature map of output points, likewise. None: `POD()`, the training outputs' own modes.
+    solver : object with ``solve(T, B, G) -> Solution``. None: ``Ridge("loo")``.
+    scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
+        unit cube, before branch and trunk see them. The paper's recipes use False.
+    points : where the outputs are known, if not given to `fit`; for tools that call ``fit(X, y)`` only.
+    random_state : seed of branch and trunk; each gets its own child of it, unless it has its own seed.
+
+    Attributes
+    ----------
+    W_ : (p2, p1), the learned matrix.
+    solution_ : `Solution`: ranks, condition, residual, alpha, leave-one-out error, seconds.
+    branch_, trunk_ : the fitted feature maps.
+    points_ : (M, d), the training points.
+
+    Examples
+    --------
+    >>> from elmonet import problems
+    >>> data = problems.antiderivative(n_train=200, n_test=50)
+    >>> model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    >>> model.predict(data.u_test).shape, model.predict(data.u_test, points=[[0.123], [0.9]]).shape
+    ((50, 100), (50, 2))
+    >>> model.solution_.loo_error < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        branch: Any = None,
+        trunk: Any = None,
+        solver: Any = None,
+        *,
+        scale_inputs: bool = True,
+        points: Any = None,
+        random_state: Any = None,
+    ):
+        self.branch = branch
+        self.trunk = trunk
+        self.solver = solver
+        self.scale_inputs = scale_inputs
+        self.points = points
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, points: Any = None) -> Self:
+        """Learn W from pairs of functions.
+
+        Parameters
+        ----------
+        X : (N, m), input functions at the sensors, or images (N, H, W) or (N, C, H, W).
+        y : (N, M), output functions at the points; (N,) for an operator whose output is a number.
+        points : (M, d), or (M,) if d = 1. May be left out if M = 1, or if M = m: then inputs and
+            outputs are taken to live on the same uniform grid of [0, 1].
+        """
+        X = functions(self, X, reset=True)
+        y = outputs(y, len(X))
+        X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
+        self._scalar_output = y.ndim == 1
+        y = y.reshape(len(y), -1)
+        self.points_ = self._training_points(points, y.shape[1], X)
+
+        self._scale_X = standardise(X) if self.scale_inputs else None
+        self._scale_points = unit_box(self.points_) if self.scale_inputs else None
+        X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
+        branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
+        trunk = POD() if self.trunk is None else self.trunk
+        seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
+        self.branch_ = _seeded(branch, seeds[0], "branch").fit(X, y)
+        self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, y.T)
+        self._T = _features(self.trunk_, P, "trunk")
+        B = _features(self.branch_, X, "branch").T
+        solver = Ridge("loo") if self.solver is None else self.solver
+        self.solution_: Solution = solver.solve(self._T, B, y.T)
+        return self
+
+    def predict(self, X: Any, points: Any = None) -> np.ndarray:
+        """Output functions (N, M) at the training points, or at other points (M, d)."""
+        require_fitted(self, "solution_")
+        X = functions(self, X, reset=False).astype(self.W_.dtype, copy=False)
+        T = self._T if points is None else self._trunk_at(points)
+        W, (M, p2), p1 = self.W_, T.shape, self.W_.shape[1]
+        # T W first, if that makes fewer operations than W b first.
+        TW = T @ W if M * p1 * (p2 + len(X)) < len(X) * p2 * (p1 + M) else None
+        predicted = np.empty((len(X), M), W.dtype)
+        step = max(1, _BLOCK // p1)
+        for start in range(0, len(X), step):
+            rows = slice(start, start + step)
+            features = self.branch_.transform(self._scaled(X[rows]))
+            predicted[rows] = features @ TW.T if TW is not None else (features @ W.T) @ T.T
+        return predicted[:, 0] if self._scalar_output and points is None else predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 over all functions and points together; `relative_l2` is the usual error."""
+        X = functions(self, X, reset=False)
+        predicted, y = self.predict(X), outputs(y, len(X))
+        if predicted.shape != y.shape:
+            raise InputError(
+                f"y must have the shape of the predictions, {predicted.shape}, got {y.shape}. To compare at "
+                "other points, use relative_l2(model.predict(X, points=points), y)."
+            )
+        return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
+
+    @property
+    def W_(self) -> np.ndarray:
+        """The learned matrix, (p2, p1)."""
+        require_fitted(self, "solution_")
+        return self.solution_.W
+
+    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
+        """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
+
+        Random weights are stored as their seed, so that the file stays small, or in full with
+        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading.
+        """
+        require_fitted(self, "solution_")
+        solution = asdict(self.solution_)
+        arrays = {f"solution.{k}": solution.pop(k) for k in _ARRAYS_OF_SOLUTION}
+        arrays = {name: array for name, array in arrays.items() if array is not None}
+        arrays["points"] = self.points_
+        for name, affine in (("X", self._scale_X), ("points", self._scale_points)):
+            if affine is not None:
+                arrays |= {f"scale_{name}.shift": affine.shift, f"scale_{name}.scale": affine.scale}
+        header = {
+            "model": "ELMDeepONet",
+            "scale_inputs": bool(self.scale_inputs),
+            "scalar_output": self._scalar_output,
+            "input_shape": list(self.input_shape_),
+            "solver": None if self.solver is None else describe(self.solver),
+            "branch": describe_map(self.branch_, "branch", arrays, weights),
+            "trunk": describe_map(self.trunk_, "trunk", arrays, weights),
+            "solution": solution,
+        }
+        write(path, header, arrays)
+
+    def _training_points(self, points: Any, M: int, X: np.ndarray) -> np.ndarray:
+        if points is not None and self.points is not None:
+            raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
+        points = self.points if points is None else points
+        if points is not None:
+            return coordinates(points, n_points=M)
+        if M != 1 and X.shape[1:] != (M,):
+            raise InputError(
+                f"points is missing: y has M = {M} columns and X has functions of shape {X.shape[1:]}, so "
+                f"it cannot be guessed where the outputs live. Give fit points of shape ({M}, d)."
+            )
+        return np.linspace(0, 1, M)[:, None]
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        return X if self._scale_X is None else self._scale_X(X)
+
+    def _scaled_points(self, points: np.ndarray) -> np.ndarray:
+        return points if self._scale_points is None else self._scale_points(points)
+
+    def _trunk_at(self, points: Any) -> np.ndarray:
+        P = self._scaled_points(coordinates(points, dimension=self.points_.shape[1]))
+        return _features(self.trunk_, P.astype(self.W_.dtype), "trunk")
+
+
+def load(path: str | os.PathLike[str]) -> ELMDeepONet:
+    """Read a model that `ELMDeepONet.save` wrote; it predicts the same, bit for bit.
+
+    Raises `FileError` for anything but a whole model's file.
+    """
+    header, arrays = read(path)
+    try:
+        return _restored(header, arrays)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise FileError(
+            f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
+            f"{error}). It may come from a development version; fit and save the model again."
+        ) from error
+
+
+def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepONet:
+    branch = restore_map(header["branch"], "branch", arrays)
+    trunk = restore_map(header["trunk"], "trunk", arrays)
+    solver = None if header["solver"] is None else build(header["solver"])
+    model = ELMDeepONet(clone(branch), clone(trunk), solver, scale_inputs=header["scale_inputs"])
+    model.branch_, model.trunk_ = branch, trunk
+    model.input_shape_ = tuple(header["input_shape"])
+    model.n_features_in_ = model.input_shape_[0]
+    model._scalar_output = header["scalar_output"]
+    model.points_ = arrays["points"]
+    model._scale_X, model._scale_points = (
+        Affine(arrays[f"scale_{name}.shift"], arrays[f"scale_{name}.scale"])
+        if f"scale_{name}.shift" in arrays
+        else None
+        for name in ("X", "points")
+    )
+    kept = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
+    model.solution_ = Solution(**kept, **header["solution"])
+    model._T = model._trunk_at(model.points_)
+    return model
+
+
+def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
+    """A copy that is not fitted, with seeds for those of its random maps that have none."""
+    if not (hasattr(part, "fit") and hasattr(part, "transform")):
+        raise InputError(f"{role} must have the methods fit and transform; {part!r} has not.")
+    part = clone(part, safe=False)
+    if hasattr(part, "get_params"):
+        settings = part.get_params(deep=True)
+        names = [n for n in sorted(settings) if n.split("__")[-1] == "random_state"]
+        unset = [n for n in names if settings[n] is None]
+        drawn = seed.generate_state(len(unset)) if unset else ()
+        part.set_params(**{n: int(s) for n, s in zip(unset, drawn, strict=True)})
+    return part
+
+
+def _features(part: Any, X: np.ndarray, role: str) -> np.ndarray:
+    features = np.asarray(part.transform(X))
+    if features.ndim != 2 or len(features) != len(X):
+        raise InputError(
+            f"the {role} {part!r} must transform {len(X)} rows to ({len(X)}, width); it gave "
+            f"{features.shape}."
+        )
+    return features

@@ -1,0 +1,97 @@
+"""Polynomials on [0, 1] by their values at Chebyshev points: evaluate, integrate, differentiate.
+
+Every function returns a matrix that acts on the values at `chebyshev_nodes(n)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+__all__ = [
+    "chebyshev_nodes",
+    "integration_matrix",
+    "interpolation_matrix",
+    "resolution",
+    "second_derivative_matrix",
+]
+
+
+def resolution(length_scale: float) -> int:
+    """Return how many nodes resolve a Gaussian field on [0, 1] down to rounding.
+
+    >>> resolution(0.1)
+    82
+    """
+    return max(64, 32 + math.ceil(5 / length_scale))
+
+
+def chebyshev_nodes(n: int) -> np.ndarray:
+    """Return the `n` Chebyshev points x_j = sin^2(pi j / (2 (n - 1))), ends included, ascending.
+
+    >>> chebyshev_nodes(3).round(15)
+    array([0. , 0.5, 1. ])
+    """
+    return np.sin(np.pi * np.arange(n) / (2 * (n - 1))) ** 2
+
+
+def interpolation_matrix(n: int, x: np.ndarray) -> np.ndarray:
+    """Return the (len(x), n) matrix that evaluates the interpolating polynomial at `x`.
+
+    Barycentric formula: p(x) = sum_j w_j p_j / (x - x_j) / sum_j w_j / (x - x_j). A point that
+    is a node gets that node's value exactly.
+
+    >>> (interpolation_matrix(3, np.array([0.0, 0.25])) @ chebyshev_nodes(3) ** 2).round(12)
+    array([0. , 0.0625])
+    """
+    difference = x[:, None] - chebyshev_nodes(n)
+    at_node = difference == 0
+    terms = _weights(n) / np.where(at_node, 1.0, difference)
+    matrix = terms / terms.sum(axis=1, keepdims=True)
+    return np.where(at_node.any(axis=1, keepdims=True), at_node, matrix)
+
+
+def integration_matrix(n: int) -> np.ndarray:
+    """Return the (n, n) matrix S of (S p)_i = integral of p from 0 to x_i.
+
+    >>> (integration_matrix(3) @ chebyshev_nodes(3)).round(12)  # the integral of x is x^2 / 2
+    array([0.   , 0.125, 0.5  ])
+    """
+    xi = -np.cos(np.pi * np.arange(n) / (n - 1))
+    ends = np.ones(n)
+    ends[[0, -1]] = 0.5
+    # Values to Chebyshev coefficients: c_k = 2 / (n - 1) e_k sum_j e_j T_k(xi_j) p_j.
+    to_coefficients = 2 / (n - 1) * ends[:, None] * chebyshev.chebvander(xi, n - 1).T * ends
+    antiderivative = chebyshev.chebint(to_coefficients, lbnd=-1, axis=0)
+    matrix = chebyshev.chebvander(xi, n) @ antiderivative / 2  # dx = d xi / 2
+    matrix[0] = 0.0
+    return matrix
+
+
+def second_derivative_matrix(n: int) -> np.ndarray:
+    """Return the (n, n) matrix of the second derivative at the nodes.
+
+    >>> (second_derivative_matrix(4) @ chebyshev_nodes(4) ** 2).round(12)
+    array([2., 2., 2., 2.])
+    """
+    angle = np.pi * np.arange(n) / (2 * (n - 1))
+    # x_i - x_j without cancellation.
+    difference = np.sin(angle[:, None] + angle) * np.sin(angle[:, None] - angle)
+    np.fill_diagonal(difference, 1.0)
+    w = _weights(n)
+    first = w / w[:, None] / difference  # D_ij = (w_j / w_i) / (x_i - x_j)
+    np.fill_diagonal(first, 0.0)
+    np.fill_diagonal(first, -first.sum(axis=1))
+    second = 2 * first * (np.diag(first)[:, None] - 1 / difference)
+    np.fill_diagonal(second, 0.0)
+    np.fill_diagonal(second, -second.sum(axis=1))  # constants have no derivative
+    return second
+
+
+def _weights(n: int) -> np.ndarray:
+    """Return the barycentric weights of the nodes, 1/2, -1, 1, ..., +-1/2."""
+    w = (-1.0) ** np.arange(n)
+    w[[0, -1]] /= 2
+    return w

@@ -1,0 +1,110 @@
+"""Smooth random functions: Gaussian fields with a squared-exponential covariance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import InputError, number, positive_integer
+from elmonet.problems.chebyshev import chebyshev_nodes
+
+__all__ = ["SHORTEST", "axis_modes", "gaussian_field"]
+
+# exp(-8.6^2 / 2) is below half a unit of rounding, and so is the mass of a normal beyond 8.4.
+_DISTANCE = 8.6
+_FREQUENCY = 8.4
+_NEGLIGIBLE = 1e-14  # of the largest variance of a mode
+SHORTEST = 1 / 700  # length scale, of the extent of the points: below, modes take long to compute
+
+
+def gaussian_field(
+    points: np.ndarray | Sequence[np.ndarray],
+    n: int,
+    length_scale: float,
+    seed: int | np.random.Generator = 0,
+) -> np.ndarray:
+    """Draw `n` functions from the Gaussian field with mean 0 and the covariance below.
+
+        cov(g(x), g(x')) = exp(-|x - x'|^2 / (2 length_scale^2))
+
+    `points`: an array (P,) or (P, d) of scattered points gives (n, P); a tuple of 1-D axes gives
+    the values on their tensor grid, (n, len(axis_0), len(axis_1), ...).
+
+    The field is sampled by its Karhunen-Loeve modes, the negligible ones dropped, without jitter:
+    the functions are smooth down to rounding. One seed gives the same functions at any points with
+    the same bounding box, and the first functions stay (up to rounding) when `n` grows.
+
+    >>> x = np.linspace(0, 1, 50)
+    >>> gaussian_field(x, n=3, length_scale=0.1).shape
+    (3, 50)
+    >>> gaussian_field((x, x), n=3, length_scale=0.25, seed=1).shape
+    (3, 50, 50)
+    """
+    n = positive_integer(n, "n")
+    length_scale = number(length_scale, "length_scale", strict=True)
+    if not isinstance(seed, np.random.Generator):
+        seed = np.random.default_rng(positive_integer(seed, "seed", minimum=0))
+    modes = [axis_modes(x, length_scale) for x in _axes(points)]
+    field = seed.standard_normal((n, *(F.shape[1] for F in modes)))
+    if isinstance(points, tuple | list):
+        for F in modes:  # z_kij -> sum_i F_pi z_kij, axis by axis: the covariance is a product
+            field = np.tensordot(field, F, axes=(1, 1))
+        return field
+    product = modes[0]
+    for F in modes[1:]:
+        product = np.einsum("pi,pj->pij", product, F).reshape(len(F), -1)
+    return field.reshape(n, -1) @ product.T
+
+
+def axis_modes(x: np.ndarray, length_scale: float) -> np.ndarray:
+    """Return the modes F (P, r) of the field on the line at `x` (P,): its covariance is F F^T.
+
+    >>> x = np.array([0.0, 0.1, 1.0])
+    >>> F = axis_modes(x, length_scale=0.1)
+    >>> np.allclose(F @ F.T, np.exp(-50 * (x[:, None] - x) ** 2), rtol=0, atol=1e-13)
+    True
+    """
+    lowest, highest = float(x.min()), float(x.max())
+    if length_scale < SHORTEST * (highest - lowest):
+        raise InputError(
+            f"length_scale must be at least {SHORTEST:.2g} of the extent of the points, got "
+            f"{length_scale:g} for points from {lowest:g} to {highest:g}. Take a larger one."
+        )
+    # On a circle so long that its images do not matter the covariance is a Fourier series,
+    #     exp(-r^2 / (2 l^2)) = sum_k a_k^2 cos(w_k r),   a_k^2 ~ exp(-(w_k l)^2 / 2).
+    period = highest - lowest + _DISTANCE * length_scale
+    size = math.ceil(_FREQUENCY / length_scale * period / (2 * np.pi)) + 1
+    w = 2 * np.pi / period * np.arange(size)
+    a2 = np.sqrt(2 * np.pi) * length_scale / period * np.exp(-((w * length_scale) ** 2) / 2)
+    a2[1:] *= 2
+
+    def fourier(x: np.ndarray) -> np.ndarray:  # cos(w (x - x')) = cos cos + sin sin
+        phase = np.outer(x - (lowest + highest) / 2, w)
+        return np.hstack([np.cos(phase), np.sin(phase[:, 1:])]) * np.sqrt(np.append(a2, a2[1:]))
+
+    # Karhunen-Loeve: rotate the series (K = F F^T = F V V^T F^T) to uncorrelated modes, ordered by
+    # variance. Fixed nodes define V, so the modes are the same functions whatever `x` is.
+    nodes = lowest + (highest - lowest) * chebyshev_nodes(4 * size)
+    _, sigma, Vt = np.linalg.svd(fourier(nodes), full_matrices=False)
+    Vt = Vt[sigma**2 > _NEGLIGIBLE * sigma[0] ** 2]
+    largest = np.take_along_axis(Vt, np.abs(Vt).argmax(axis=1)[:, None], axis=1)
+    return fourier(x) @ (Vt * np.sign(largest)).T
+
+
+def _axes(points: Any) -> list[np.ndarray]:
+    """Return the coordinates, one array for each dimension: of a grid's axes or of all points."""
+    if isinstance(points, tuple | list):
+        axes = [np.asarray(axis, dtype=float) for axis in points]
+    else:
+        points = np.asarray(points, dtype=float)
+        axes = [points] if points.ndim < 2 else list(points.T)
+    if not axes or any(x.ndim != 1 or x.size == 0 or not np.isfinite(x).all() for x in axes):
+        raise InputError(
+            "points must be an array (P,) or (P, d) of scattered points, or a tuple of 1-D axes "
+            "of a tensor grid, not empty and of finite numbers; got "
+            f"{type(points).__name__} with coordinates of shape {[x.shape for x in axes]}."
+        )
+    return axes

@@ -1,0 +1,109 @@
+"""Feature maps and solvers as JSON and arrays, and back: the content of a model's file.
+
+Only classes listed here are ever built. Weights that follow from a seed are stored as that seed, with
+a checksum of what was drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from elmonet import features, solve
+from elmonet._check import FileError, InputError
+from elmonet.features.base import FeatureMap, RandomMap
+from elmonet.store import digest
+
+__all__ = ["build", "describe", "describe_map", "restore_map"]
+
+_KNOWN = {
+    cls.__name__: cls
+    for module, names in ((features, features.__all__), (solve, ("Pinv", "Ridge")))
+    for cls in (getattr(module, name) for name in names)
+}
+
+
+def describe(part: Any) -> dict[str, Any]:
+    """The class and settings of a feature map or solver."""
+    if type(part) is not _KNOWN.get(type(part).__name__):
+        raise InputError(
+            f"only elmonet's own feature maps and solvers can be saved; this model holds a "
+            f"{type(part).__name__}. Keep the data and refit, or use one of {', '.join(_KNOWN)}."
+        )
+    settings = part.get_params(deep=False)
+    if isinstance(part, features.Concat):
+        settings["maps"] = [[name, describe(member)] for name, member in part.maps]
+    if "random_state" in settings:
+        settings["random_state"] = getattr(part, "seed_", None)
+    return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
+
+
+def build(record: dict[str, Any]) -> Any:
+    """The inverse of `describe`: an object that is not fitted."""
+    if record["class"] not in _KNOWN:
+        raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+    if record["class"] == "Concat":
+        settings["maps"] = [(name, build(member)) for name, member in settings["maps"]]
+    return _KNOWN[record["class"]](**settings)
+
+
+def describe_map(
+    part: FeatureMap, prefix: str, arrays: dict[str, np.ndarray], weights: bool
+) -> dict[str, Any]:
+    """A fitted feature map; what it learned from data goes to `arrays` under `prefix`."""
+    record = describe(part)
+    record["input_shape"] = list(part.input_shape_)
+    record["dtype"] = np.dtype(part.dtype_).name
+    learned = part.fitted_arrays()
+    record["arrays"] = sorted(learned)
+    arrays.update({f"{prefix}.{name}": array for name, array in learned.items()})
+    if isinstance(part, RandomMap):
+        record["drawn"] = digest(part.weights_)
+        if weights:
+            record["n_weights"] = len(part.weights_)
+            for i, array in enumerate(part.weights_):
+                arrays[f"{prefix}.weights_.{i}"] = array
+    if isinstance(part, features.Concat):
+        record["members"] = [
+            describe_map(member, f"{prefix}.{name}", arrays, weights) for name, member in part.maps
+        ]
+    return record
+
+
+def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
+    """The inverse of `describe_map`: a fitted feature map."""
+    part = build(record)
+    part.input_shape_, part.dtype_ = tuple(record["input_shape"]), np.dtype(record["dtype"])
+    part.n_features_in_ = part.input_shape_[0]
+    for name in record["arrays"]:
+        setattr(part, name, arrays[f"{prefix}.{name}"])
+    if isinstance(part, features.Concat):
+        part.maps = [
+            (name, restore_map(member, f"{prefix}.{name}", arrays))
+            for (name, _), member in zip(part.maps, record["members"], strict=True)
+        ]
+    if isinstance(part, RandomMap):
+        part.seed_ = part.random_state
+    if "n_weights" in record:
+        part.weights_ = [arrays[f"{prefix}.weights_.{i}"] for i in range(record["n_weights"])]
+    else:
+        part.derive()
+    if isinstance(part, RandomMap) and digest(part.weights_) != record["drawn"]:
+        raise FileError(
+            f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
+            "other numbers. Load the file with the NumPy that wrote it and save it with weights=True."
+        )
+    return part
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, strings, None, and lists of them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return list(value)
+    return value
