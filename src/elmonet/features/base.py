@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from elmonet._blas import product
 from elmonet._check import functions, positive_integer
 from elmonet._fitted import require_fitted
 
-__all__ = ["FeatureMap", "RandomMap"]
+__all__ = ["FeatureMap", "RandomMap", "features_times", "seed_from"]
 
-_BLOCK = 1 << 21  # entries of a temporary block
+_BLOCK = 1 << 22  # entries of a temporary block
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -38,10 +40,20 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         require_fitted(self, "dtype_")
         X = functions(self, X, reset=False).astype(self.dtype_, copy=False)
         out = np.empty((len(X), self.width_), self.dtype_)
-        step = max(1, _BLOCK // self._row_size())
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
+        for rows in self._blocks(len(X)):
             self._write(X[rows], out[rows])
+        return out
+
+    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """``transform(X) @ R`` for R (width_, k), without ever holding all features.
+
+        For callers that have checked X: an array of the shape and type seen in `fit`.
+        """
+        out = np.empty((len(X), R.shape[1]), self.dtype_)
+        for rows in self._blocks(len(X)):
+            features = np.empty((len(X[rows]), self.width_), self.dtype_)
+            self._write(X[rows], features)
+            product(features, R, out[rows])
         return out
 
     def __add__(self, other: Any) -> FeatureMap:
@@ -72,6 +84,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         raise NotImplementedError
+
+    def _blocks(self, n: int) -> Iterator[slice]:
+        step = max(1, _BLOCK // self._row_size())
+        return (slice(start, start + step) for start in range(0, n, step))
 
     def _row_size(self) -> int:
         """The largest number of values that one row needs on its way through `_write`."""
@@ -111,3 +127,10 @@ def seed_from(random_state: Any) -> int:
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     return positive_integer(random_state, "random_state", minimum=0)
+
+
+def features_times(part: Any, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """``part.transform(X) @ R`` for any transformer, in bounded memory if it is one of ours."""
+    if isinstance(part, FeatureMap):
+        return part.times(X, R)
+    return product(np.asarray(part.transform(X), R.dtype), R)

@@ -121,7 +121,7 @@ class CNN(RandomMap):
         H = np.pad(H, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
         windows = sliding_window_view(H, (self.kernel, self.kernel), axis=(1, 2))
         windows = windows[:, :: self.stride, :: self.stride]
-        rows = windows.reshape(-1, len(A) - 1)
+        rows = windows.reshape(-1, A.shape[1] - 1)
         return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
 
     def _row_size(self) -> int:

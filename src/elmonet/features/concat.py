@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet._check import InputError
-from elmonet.features.base import FeatureMap
+from elmonet.features.base import FeatureMap, features_times
 
 __all__ = ["Concat"]
 
@@ -70,6 +70,11 @@ class Concat(FeatureMap, _BaseComposition):
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         for member, start, end in zip(_members(self), self.ends_[:-1], self.ends_[1:], strict=True):
             out[:, start:end] = member.transform(X)
+
+    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """``transform(X) @ R``, one member after the other."""
+        parts = zip(_members(self), self.ends_[:-1], self.ends_[1:], strict=True)
+        return sum(features_times(member, X, R[start:end]) for member, start, end in parts)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings, with those of the members as ``name__setting`` if `deep`."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from elmonet.features.activation import ACTIVATIONS, bias_width
+from elmonet._blas import product
+from elmonet.features.activation import activate, bias_width
 
-__all__ = ["draw_layer", "layer"]
+__all__ = ["draw_layer", "layer", "layer_times"]
+
+_ROWS = 1 << 11  # rows and entries of a block that fits a large cache
+_BLOCK = 1 << 22
 
 
 def draw_layer(
@@ -19,24 +23,44 @@ def draw_layer(
     distribution: str = "uniform",
     bias: float | None = None,
 ) -> np.ndarray:
-    """Weights (fan_in + 1, width), the last row the biases.
+    """Weights (width, fan_in + 1), the last column the biases.
 
     Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; biases are
     uniform in ``+-bias``, by default as in `bias_width`.
     """
-    A = np.empty((fan_in + 1, width))
+    A = np.empty((width, fan_in + 1))
     if distribution == "normal":
-        rng.standard_normal(out=A[:-1])
+        rng.standard_normal(out=A)
+        A[:, -1] = rng.uniform(-1, 1, width)
     else:
-        A[:-1] = rng.uniform(-1, 1, (fan_in, width))
-    A[:-1] *= scale / np.sqrt(fan_in)
-    A[-1] = rng.uniform(-1, 1, width) * (bias_width(activation, fan_in) if bias is None else bias)
+        rng.random(out=A)
+        A -= 0.5
+        A *= 2
+    A[:, :-1] *= scale / np.sqrt(fan_in)
+    A[:, -1] *= bias_width(activation, fan_in) if bias is None else bias
     return A
 
 
 def layer(X: np.ndarray, A: np.ndarray, activation: str, out: np.ndarray | None = None) -> np.ndarray:
-    """``activation([X, 1] A)`` for X (n, fan_in), written to `out` (n, width) if given."""
-    out = np.matmul(X, A[:-1], out=out)
-    out += A[-1]
-    ACTIVATIONS[activation](out)
+    """``activation([X, 1] A')`` for X (n, fan_in), written to `out` (n, width) if given."""
+    out = product(with_ones(X), A.T, out)
+    activate(activation, out)
     return out
+
+
+def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) -> np.ndarray:
+    """``layer(X, A, activation) @ R`` for R (width, k), some rows and some features at a time."""
+    total = np.empty((len(X), R.shape[1]), X.dtype)
+    for top in range(0, len(X), _ROWS):
+        rows = with_ones(X[top : top + _ROWS])
+        step = _BLOCK // len(rows)
+        for start in range(0, len(A), step):
+            H = product(rows, A[start : start + step].T)
+            activate(activation, H)
+            product(H, R[start : start + step], total[top : top + _ROWS], add=start > 0)
+    return total
+
+
+def with_ones(X: np.ndarray) -> np.ndarray:
+    """``[X, 1]``: with the bias as one more weight, the product adds it in passing."""
+    return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)

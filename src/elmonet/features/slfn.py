@@ -9,7 +9,7 @@ import numpy as np
 from elmonet._check import choice, number, positive_integer
 from elmonet.features.activation import ACTIVATIONS
 from elmonet.features.base import RandomMap
-from elmonet.features.dense import draw_layer, layer
+from elmonet.features.dense import draw_layer, layer, layer_times
 
 __all__ = ["SLFN"]
 
@@ -74,3 +74,7 @@ class SLFN(RandomMap):
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         layer(X.reshape(len(X), -1), self.weights_[0], self.activation, out)
+
+    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """``transform(X) @ R``, in blocks of rows and of features."""
+        return layer_times(X.reshape(len(X), -1), self.weights_[0], self.activation, R)

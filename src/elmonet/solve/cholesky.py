@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from elmonet._blas import product
+
 __all__ = ["CholeskyFit", "cholesky_fit"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
@@ -29,29 +31,28 @@ def cholesky_fit(B: np.ndarray, G: np.ndarray, gram: np.ndarray, alpha: float) -
     ----------
     B : (p1, N)
     G : (r, N)
-    gram : ``B'B`` if N <= p1, else ``B B'``; overwritten.
+    gram : the lower triangle of ``B'B`` if N <= p1, else of ``B B'``, Fortran-ordered; overwritten.
     alpha : positive.
     """
-    potrf, potrs, pocon, lange = get_lapack_funcs(("potrf", "potrs", "pocon", "lange"), (gram,))
-    gram.flat[:: len(gram) + 1] += alpha
-    norm = lange("1", gram.T)
-    L, failed = potrf(gram.T, lower=True, overwrite_a=True, clean=True)
+    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), (gram,))
+    diagonal = gram.diagonal() + alpha
+    np.fill_diagonal(gram, diagonal)
+    L, failed = potrf(gram, lower=True, overwrite_a=True, clean=False)
     if failed:
         return None
-    rcond, _ = pocon(L, norm, uplo="L")
-    condition = float(1 / np.sqrt(max(rcond, np.finfo(L.dtype).tiny)))
+    pivots = np.abs(L.diagonal())
+    condition = float(np.sqrt(diagonal.sum()) / pivots.min())
     if B.shape[1] <= B.shape[0]:
         # The dual: C = A' B' with (B'B + alpha) A = G'. Then G' - (C B)' = alpha A, and fitting
         # without function i misses it by A_i / [(B'B + alpha)^-1]_ii.
         A, _ = potrs(L, G.T, lower=True)
         squared = alpha**2 * float(np.einsum("ij,ij->", A, A))
         left_out = np.sqrt(np.einsum("ij,ij->i", A, A)) / _diagonal_of_inverse(L)
-        return CholeskyFit(A.T @ B.T, squared, left_out, condition)
+        return CholeskyFit(product(A.T, B.T), squared, left_out, condition)
     # The primal: (B B' + alpha) C' = B G'.
-    Ct, _ = potrs(L, B @ G.T, lower=True)
-    C = np.ascontiguousarray(Ct.T)
-    squared, left_out = _primal_residuals(B, G, C, L)
-    return CholeskyFit(C, squared, left_out, condition)
+    Ct, _ = potrs(L, product(G, B.T).T, lower=True)
+    squared, left_out = _primal_residuals(B, G, Ct.T, L)
+    return CholeskyFit(Ct.T, squared, left_out, condition)
 
 
 def _diagonal_of_inverse(L: np.ndarray) -> np.ndarray:
@@ -68,13 +69,12 @@ def _primal_residuals(
     (trtrs,) = get_lapack_funcs(("trtrs",), (L,))
     squared, left_out = 0.0, np.empty(B.shape[1], B.dtype)
     step = max(64, _BLOCK // len(B))
-    tiny = np.finfo(B.dtype).eps
     for start in range(0, B.shape[1], step):
         functions = slice(start, start + step)
-        E = G[:, functions] - C @ B[:, functions]
+        E = G[:, functions] - product(C, B[:, functions])
         R, _ = trtrs(L, B[:, functions], lower=True)
-        h = np.einsum("ki,ki->i", R, R)
+        one_minus_h = 1 - np.einsum("ki,ki->i", R, R)
         e2 = np.einsum("ki,ki->i", E, E)
         squared += float(e2.sum())
-        left_out[functions] = np.sqrt(e2) / np.maximum(1 - h, tiny)
+        left_out[functions] = np.sqrt(e2) / np.maximum(one_minus_h, np.finfo(L.dtype).eps)
     return squared, left_out

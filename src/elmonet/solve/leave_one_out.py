@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from elmonet._blas import product
 from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["Sweep", "sweep"]
@@ -58,8 +59,8 @@ def sweep(
         V2 = V**2
         outside, one_minus = _unreached(spectrum, G[:, functions], GV, V, V2)
         for j, shrink in enumerate(shrinkages):
-            E = (GV * shrink) @ V.T + outside
-            one_minus_h = shrink @ V2.T + one_minus
+            E = product(GV * shrink, V.T) + outside
+            one_minus_h = product(shrink, V2.T) + one_minus
             squared[j] += np.einsum("ij,ij->", E, E)
             freedom[j] += one_minus_h.mean(axis=0).sum()
             E /= one_minus_h
@@ -77,4 +78,4 @@ def _unreached(
     """What of the functions lies outside the span of V: ``G - G V V'`` and ``1 - sum V^2``."""
     if spectrum.complete:
         return 0.0, 0.0
-    return G - GV @ V.T, np.maximum(1 - V2.sum(axis=1), 0)
+    return G - product(GV, V.T), np.maximum(1 - V2.sum(axis=1), 0)

@@ -52,7 +52,7 @@ class Problem:
         G, self.g = safely_scaled(G, "G, the outputs,")
         self.span = Span(T, rcond)
         self.QtG, self.outside = self.span.project(G)
-        self.norms = np.sqrt(np.einsum("ij,ij->j", G, G))
+        self.norms = np.sqrt(np.einsum("ij,ij->i", G.T, G.T))
         self.reference = reference_norms(self.norms)
 
     def solution(

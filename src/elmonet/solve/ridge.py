@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from elmonet._blas import gram, squared_norm
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet.solve.cholesky import cholesky_fit
 from elmonet.solve.leave_one_out import sweep
@@ -15,6 +16,7 @@ from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import default_cutoff
 from elmonet.solve.spectrum import Spectrum
+from elmonet.solve.tridiagonal import Tridiagonal
 
 __all__ = ["Ridge"]
 
@@ -104,10 +106,10 @@ class Ridge(BaseEstimator):
 def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
     """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
     B = problem.B
-    gram = B.T @ B if B.shape[1] <= B.shape[0] else B @ B.T
-    if alpha < default_cutoff(B) * np.trace(gram):
+    smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
+    if alpha < default_cutoff(B) * np.trace(smaller):
         return None
-    fit = cholesky_fit(B, problem.QtG, gram, alpha)
+    fit = cholesky_fit(B, problem.QtG, smaller, alpha)
     if fit is None:
         return None
     return problem.solution(
@@ -138,23 +140,33 @@ class _Path:
         B, rounding = self.problem.B, default_cutoff(self.problem.B)
         least = float(self.penalty.min())
         if isinstance(candidates, np.ndarray):
-            top = float(np.einsum("ij,ij->", B, B)) / least
-            spectrum = (Spectrum.from_gram if candidates[0] > rounding * top else Spectrum.from_svd)(B)
+            top = squared_norm(B) / least
+            factor = self._of_gram() if candidates[0] > rounding * top else Spectrum.from_svd(B)
             # An alpha below the square of B's own rounding cannot be told from zero.
-            self._evaluate(spectrum, np.maximum(candidates, rounding**2 * top))
+            self._evaluate(factor, np.maximum(candidates, rounding**2 * top))
             return
-        spectrum = Spectrum.from_gram(B)
-        top = spectrum.largest / least
+        factor = self._of_gram()
+        top = factor.largest / least
         alphas = np.geomspace(rounding * top, top, candidates)
-        self._evaluate(spectrum, alphas)
+        self._evaluate(factor, alphas)
         if self.criterion[0] < _STILL_FALLING * self.criterion[1]:
             lower = np.geomspace(rounding**2 * top, rounding * top, candidates)
             self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
 
-    def _evaluate(self, spectrum: Spectrum, alphas: np.ndarray) -> None:
-        self.spectrum, self.alphas = spectrum, alphas
-        self.GV = spectrum.project(self.problem.QtG)
-        self.swept = sweep(spectrum, self.problem.QtG, self.GV, alphas, self.penalty)
+    def _of_gram(self) -> Spectrum | Tridiagonal:
+        p1, N = self.problem.B.shape
+        # Rows with an alpha each need eigenvalues; else the tridiagonal form is cheaper.
+        if 1 < N <= p1 and len(self.penalty) == 1:
+            return Tridiagonal(self.problem.B)
+        return Spectrum.from_gram(self.problem.B)
+
+    def _evaluate(self, factor: Spectrum | Tridiagonal, alphas: np.ndarray) -> None:
+        self.factor, self.alphas = factor, alphas
+        self.projected = factor.project(self.problem.QtG)
+        if isinstance(factor, Tridiagonal):
+            self.swept = factor.sweep(self.projected, alphas)
+        else:
+            self.swept = sweep(factor, self.problem.QtG, self.projected, alphas, self.penalty)
         if self.by == "gcv":
             self.criterion = self.swept.gcv
         else:
@@ -164,17 +176,19 @@ class _Path:
         """The solution at the best alpha; with the path, if it is to be reported."""
         best = int(np.argmin(self.criterion))
         alpha = float(self.alphas[best])
-        # C = G V S / (S^2 + a) U'
-        C = self.spectrum.coefficients(self.GV / (self.spectrum.values + alpha * self.penalty))
+        if isinstance(self.factor, Tridiagonal):
+            C = self.factor.coefficients(self.projected, alpha)
+        else:  # C = G V S / (S^2 + a) U'
+            C = self.factor.coefficients(self.projected / (self.factor.values + alpha * self.penalty))
         return self.problem.solution(
             C,
             alpha=alpha,
             squared=float(self.swept.squared[best]),
             left_out=self.swept.left_out[best],
-            rank_B=self.spectrum.rank,
-            cutoff=self.spectrum.cutoff,
-            condition=self.spectrum.condition(alpha),
-            method=self.spectrum.method,
+            rank_B=self.factor.rank,
+            cutoff=self.factor.cutoff,
+            condition=self.factor.condition(alpha),
+            method=self.factor.method,
             alphas=self.problem.alpha_outside(self.alphas) if report else None,
             path=self.criterion if report else None,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import svd
+from scipy.linalg import qr, svd
 
+from elmonet._blas import gram, product
 from elmonet.solve.scale import safely_scaled
 
 __all__ = ["Span", "default_cutoff"]
@@ -39,38 +40,46 @@ class Span:
         if rcond is None and _orthonormal(T):
             self.Q, self.s, self.Vt = T, np.ones(T.shape[1], T.dtype), None
         else:
-            Q, s, Vt = svd(T, full_matrices=False, check_finite=False)
+            Q, s, Vt = _svd(T)
             kept = s > self.cutoff * s[0]
             self.Q, self.s, self.Vt = Q[:, kept], s[kept], Vt[kept]
         self.shape, self.rank = T.shape, self.Q.shape[1]
 
     def project(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,)."""
-        QtG = self.Q.T @ G
+        QtG = product(self.Q.T, G)
         outside = np.zeros(G.shape[1], G.dtype)
         if self.rank < len(G):  # the explicit difference: ||g||^2 - ||Q'g||^2 would cancel
             step = max(1, _BLOCK // len(G))
             for start in range(0, G.shape[1], step):
                 columns = slice(start, start + step)
-                R = G[:, columns] - self.Q @ QtG[:, columns]
-                outside[columns] = np.sqrt(np.einsum("ij,ij->j", R, R))
+                R = G[:, columns].T - product(QtG[:, columns].T, self.Q.T)
+                outside[columns] = np.sqrt(np.einsum("ij,ij->i", R, R))
         return QtG, outside
 
     def lift(self, C: np.ndarray) -> np.ndarray:
         """The W (p2, p1) of least norm with ``T W = Q C``."""
         if self.Vt is None:
             return C
-        return (self.Vt.T * (self._scale / self.s)) @ C
+        return product(self.Vt.T * (self._scale / self.s), C)
 
     def penalty(self) -> np.ndarray:
         """Row k of C carries ``||W||^2`` with the weight ``1 / s_k^2``; (r, 1)."""
         return (self._scale / self.s[:, None]) ** 2
 
 
+def _svd(T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if T.shape[0] < 2 * T.shape[1]:
+        return svd(T, full_matrices=False, check_finite=False)
+    Q, R = qr(T, mode="economic", check_finite=False)  # tall: the SVD of the small factor is enough
+    U, s, Vt = svd(R, full_matrices=False, check_finite=False)
+    return product(Q, U), s, Vt
+
+
 def _orthonormal(T: np.ndarray) -> bool:
     """Whether ``T'T = I`` to rounding, which is much cheaper to see than an SVD."""
     if T.shape[1] > T.shape[0]:
         return False
-    gram = T.T @ T
-    gram.flat[:: len(gram) + 1] -= 1
-    return bool(np.abs(gram).max() <= 4 * default_cutoff(T))
+    TtT = gram(T.T)
+    np.fill_diagonal(TtT, TtT.diagonal() - 1)
+    return bool(np.abs(TtT).max() <= 4 * default_cutoff(T))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, svd
 
+from elmonet._blas import gram, product
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Spectrum"]
@@ -41,9 +42,9 @@ class Spectrum:
         """From the eigenvalues of ``B'B`` (N, N) or ``B B'`` (p1, p1), whichever is smaller."""
         p1, N = B.shape
         dual = N <= p1
-        gram = B.T @ B if dual else B @ B.T
-        # The memory of a C-ordered symmetric matrix is that of its Fortran-ordered transpose.
-        values, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = eigh(
+            gram(B.T if dual else B), lower=True, driver="evd", overwrite_a=True, check_finite=False
+        )
         values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
         cutoff = float(np.sqrt(default_cutoff(B)))
         if dual:
@@ -67,21 +68,21 @@ class Spectrum:
     def project(self, G: np.ndarray) -> np.ndarray:
         """``G V`` (r, k)."""
         if self.V is not None:
-            return G @ self.V
-        return ((G @ self.B.T) @ self.U) / self._divisor()
+            return product(G, self.V)
+        return product(product(G, self.B.T), self.U) / self._divisor()
 
     def right(self, functions: slice) -> np.ndarray:
         """The rows of V that belong to some functions."""
         if self.V is not None:
             return self.V[functions]
-        return (self.B[:, functions].T @ self.U) / self._divisor()
+        return product(self.B[:, functions].T, self.U) / self._divisor()
 
     def coefficients(self, Z: np.ndarray) -> np.ndarray:
         """``Z diag(s) U'`` (r, p1)."""
         if self.U is not None:
-            return (Z * self.s) @ self.U.T
+            return product(Z * self.s, self.U.T)
         assert self.V is not None
-        return (Z @ self.V.T) @ self.B.T  # diag(s) U' = V'B'
+        return product(product(Z, self.V.T), self.B.T)  # diag(s) U' = V'B'
 
     def condition(self, alpha: float) -> float:
         """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""

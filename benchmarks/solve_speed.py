@@ -1,0 +1,163 @@
+"""How fast a fit is: against the printed recipe, and against the bare BLAS calls it cannot do without.
+
+    python benchmarks/solve_speed.py [--out results/solve_speed.json] [--repeats 7]
+
+All contenders run in turn within one process, `repeats` rounds; medians are reported. Sizes are
+(p1, N, M, p2); features are computed by every contender. "floor" is what a ridge fit at one alpha
+consists of (feature product, Gram product, Cholesky, solves), bare.
+"""
+
+import argparse
+import gc
+import json
+import platform
+import statistics
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import scipy
+import sklearn
+from scipy.linalg.blas import dgemm, dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
+from threadpoolctl import threadpool_info
+
+from elmonet import SLFN, ELMDeepONet, Ridge, Sinusoid, problems
+
+SIZES = [(1000, 1000, 100, 100), (10000, 1000, 100, 50), (5000, 2000, 2500, 100)]
+REQUIRED = {"fixed": (4, 5, 8), "loo": (1.5, 3.5, 3), "floor": 1.5, "predict": 1.3, "memory": 1.5}
+ALPHA = 1e-6  # of the Gram matrix's trace
+
+
+def draw(m, p1, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (m, p1)) / np.sqrt(m), rng.uniform(-1, 1, p1) / np.sqrt(m)
+
+
+def printed_recipe(X, y, points, p1, p2):
+    """The paper, line by line: relu features and two pseudoinverses."""
+    A, b = draw(X.shape[1], p1)
+    B = np.maximum(X @ A + b, 0).T
+    T = Sinusoid(p2).fit_transform(points)
+    return np.linalg.pinv(T) @ y.T @ np.linalg.pinv(B)
+
+
+def floor(X, A, T, y, alpha):
+    """The bare calls of a ridge fit in the dual, all from one BLAS: no checks, biases, activation."""
+    Phi = dgemm(1.0, A.T, X.T).T
+    K = dsyrk(1.0, Phi.T, trans=True, lower=True)
+    K.flat[:: len(K) + 1] += alpha
+    L, _ = dpotrf(K, lower=True, overwrite_a=True)
+    Z, _ = dpotrs(L, dgemm(1.0, y.T, T, trans_a=True), lower=True)
+    return dgemm(1.0, Phi.T, Z)  # W' up to a p2 x p2 system
+
+
+def model(p1, p2, alpha):
+    return ELMDeepONet(
+        SLFN(p1), Sinusoid(p2), Ridge(alpha), scale_inputs=False, random_state=0
+    )
+
+
+def timed(call):
+    gc.collect()
+    time.sleep(0.1)  # until the BLAS threads of the contender before this one have gone to sleep
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def peak_bytes(call):
+    gc.collect()
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def measure(size, repeats):
+    p1, N, M, p2 = size
+    data = problems.darcy(N, N) if M == 2500 else problems.antiderivative(N, N)
+    X, y = data.u_train.reshape(N, -1), data.s_train
+    X_test = data.u_test.reshape(N, -1)
+    A, b = draw(X.shape[1], p1)
+    T = Sinusoid(p2).fit_transform(data.points)
+    Phi = np.maximum(X @ A + b, 0)
+    alpha = ALPHA * float(np.sum(Phi**2))
+    del Phi
+    fitted = model(p1, p2, alpha).fit(X, y, points=data.points)
+    W = fitted.W_
+    contenders = {
+        "printed": lambda: printed_recipe(X, y, data.points, p1, p2),
+        "fixed": lambda: model(p1, p2, alpha).fit(X, y, points=data.points),
+        "loo": lambda: model(p1, p2, "loo").fit(X, y, points=data.points),
+        "floor": lambda: floor(X, A, T, y, alpha),
+        "predict": lambda: fitted.predict(X_test),
+        "predict_floor": lambda: (X_test @ A) @ W.T,
+    }
+    seconds = {name: [] for name in contenders}
+    for name, call in contenders.items():  # warm up
+        if name != "printed":
+            call()
+    for _ in range(repeats):
+        for name, call in contenders.items():
+            seconds[name].append(timed(call)[0])
+    median = {name: statistics.median(times) for name, times in seconds.items()}
+    budget = 8 * (p1 * N + M * N + min(p1, N) ** 2)
+    memory = {
+        name: (peak_bytes(contenders[name]) + y.nbytes) / budget for name in ("fixed", "loo")
+    }
+    return {
+        "size": dict(zip(("p1", "N", "M", "p2"), size, strict=True)) | {"m": X.shape[1]},
+        "seconds": median,
+        "fixed_over_printed": median["printed"] / median["fixed"],
+        "loo_over_printed": median["printed"] / median["loo"],
+        "fixed_over_floor": median["fixed"] / median["floor"],
+        "predict_over_floor": median["predict"] / median["predict_floor"],
+        "peak_memory_over_B_G_gram": memory,
+    }
+
+
+def machine():
+    return {
+        "python": platform.python_version(),
+        "processor": platform.processor() or platform.machine(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+        "blas": [
+            {k: info[k] for k in ("internal_api", "version", "num_threads")}
+            for info in threadpool_info()
+        ],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("results/solve_speed.json"))
+    parser.add_argument("--repeats", type=int, default=7)
+    arguments = parser.parse_args()
+    rows = []
+    print("p1     N     M     p2   | printed  fixed    loo      floor   | fixed>=  loo>=    /floor  /predict  memory")
+    for i, size in enumerate(SIZES):
+        row = measure(size, arguments.repeats)
+        rows.append(row)
+        s, memory = row["seconds"], row["peak_memory_over_B_G_gram"]
+        print(
+            "{:<6} {:<5} {:<5} {:<4} |".format(*size),
+            "{printed:7.3f}s {fixed:7.3f}s {loo:7.3f}s {floor:7.3f}s |".format(**s),
+            f"{row['fixed_over_printed']:4.1f} ({REQUIRED['fixed'][i]})",
+            f"{row['loo_over_printed']:4.1f} ({REQUIRED['loo'][i]})",
+            f"{row['fixed_over_floor']:5.2f} ({REQUIRED['floor']})",
+            f"{row['predict_over_floor']:5.2f} ({REQUIRED['predict']})",
+            f"{memory['fixed']:5.2f}, {memory['loo']:4.2f} ({REQUIRED['memory']})",
+            flush=True,
+        )
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    print(f"written: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Matrix products by SciPy's BLAS.
+
+The wheels of NumPy and SciPy carry a BLAS each, whose threads keep a core busy for a while after every
+call. Code that alternates between the two runs several times slower than code that stays with one.
+The factorisations we need are SciPy's, so the products around them are too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import get_blas_funcs
+
+__all__ = ["gram", "product", "squared_norm"]
+
+
+def product(
+    A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bool = False
+) -> np.ndarray:
+    """``A @ B``, C-contiguous; written or, with `add`, added to `out` (C-contiguous) if given."""
+    if 0 in A.shape or 0 in B.shape:
+        return out if add and out is not None else np.matmul(A, B, out=out)
+    (gemm,) = get_blas_funcs(("gemm",), (A, B))
+    # BLAS thinks in columns: (A B)' = B' A', and the transpose of a C-ordered array costs nothing.
+    b, trans_b = (B.T, False) if B.flags.c_contiguous else (B, True)
+    a, trans_a = (A.T, False) if A.flags.c_contiguous else (A, True)
+    if out is None:
+        out = np.empty((A.shape[0], B.shape[1]), gemm.dtype)
+    gemm(1.0, b, a, float(add), out.T, overwrite_c=True, trans_a=trans_b, trans_b=trans_a)
+    return out
+
+
+def gram(A: np.ndarray) -> np.ndarray:
+    """The lower triangle of ``A A'``, Fortran-ordered; above the diagonal are zeros."""
+    (syrk,) = get_blas_funcs(("syrk",), (A,))
+    if A.flags.c_contiguous:
+        return syrk(1.0, A.T, trans=True, lower=True)
+    return syrk(1.0, A, lower=True)
+
+
+def squared_norm(A: np.ndarray) -> float:
+    """The sum of squares of all entries; Inf or NaN if they overflow or A is not finite."""
+    (dot,) = get_blas_funcs(("dot",), (A,))
+    flat = A.ravel(order="K")
+    return float(dot(flat, flat))

@@ -1,0 +1,108 @@
+"""The ridge path in the dual: one reduction of ``B'B`` to tridiagonal form serves every alpha.
+
+With Householder's ``B'B = Q D Q'``, Q orthogonal and D tridiagonal, ``B'B + a`` is tridiagonal in the
+same basis for every a (Eldén, BIT 17, 1977). That is half the work of an eigendecomposition, and done
+in place. What each alpha then needs is
+
+    A = (B'B + a)^-1 G' = Q (D + a)^-1 (Q'G')      and      c = diag((B'B + a)^-1) ,
+
+because the residuals of the fit are ``a A`` and those of leaving function i out are ``A_i / c_i``, without
+cancellation. With ``D + a = L S^2 L'``, L unit lower bidiagonal, c holds the squared row norms of
+``Z = Q L'^-1 S^-1``, whose columns follow from each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal, get_lapack_funcs
+
+from elmonet._blas import gram, product
+from elmonet.solve.leave_one_out import Sweep
+from elmonet.solve.span import default_cutoff
+
+__all__ = ["Tridiagonal"]
+
+_COLUMNS = 128  # of right-hand sides that are multiplied by Q at a time
+
+
+class Tridiagonal:
+    """``B'B = Q D Q'`` with D tridiagonal, for B (p1, N) with 1 < N <= p1."""
+
+    method = "tridiagonal"
+
+    def __init__(self, B: np.ndarray):
+        self.B = B
+        self.Q, self.diagonal, self.beside = _tridiagonalised(gram(B.T))
+        values = eigvalsh_tridiagonal(self.diagonal, self.beside, check_finite=False)
+        self.largest, self._smallest = float(values[-1]), max(float(values[0]), 0.0)
+        self.cutoff = float(np.sqrt(default_cutoff(B)))
+        self.rank = int(np.count_nonzero(values > self.cutoff**2 * self.largest))
+
+    def sweep(self, GQ: np.ndarray, alphas: np.ndarray) -> Sweep:
+        """Leave every function out, at every alpha; GQ is `project` of the outputs (r, N)."""
+        c = self._diagonals_of_inverse(alphas)
+        norms = np.empty_like(c)  # of the rows of A
+        step = max(1, _COLUMNS // max(len(GQ), 1))
+        for start in range(0, len(alphas), step):
+            some = alphas[start : start + step]
+            solved = np.concatenate([self._solve(GQ, a) for a in some])
+            A = product(solved, self.Q.T).reshape(len(some), *GQ.shape)
+            norms[start : start + step] = np.sqrt(np.einsum("aki,aki->ai", A, A))
+        squared = alphas**2 * np.einsum("ai,ai->a", norms, norms)
+        return Sweep(norms / c, squared, squared / (alphas * c.mean(axis=1)) ** 2)
+
+    def project(self, G: np.ndarray) -> np.ndarray:
+        """``G Q`` (r, N)."""
+        return product(G, self.Q)
+
+    def coefficients(self, GQ: np.ndarray, alpha: float) -> np.ndarray:
+        """``C = A' B'`` (r, p1)."""
+        return product(product(self._solve(GQ, alpha), self.Q.T), self.B.T)
+
+    def condition(self, alpha: float) -> float:
+        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
+        return float(np.sqrt((self.largest + alpha) / (self._smallest + alpha)))
+
+    def _factor(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """``D + alpha = L S^2 L'``: S^2 (N,) and the entries of L beside its diagonal (N - 1,)."""
+        (pttrf,) = get_lapack_funcs(("pttrf",), (self.diagonal,))
+        S2, beside, failed = pttrf(self.diagonal + alpha, self.beside)
+        if failed:  # alpha is above the rounding of B'B, so that this is out of reach
+            raise np.linalg.LinAlgError("B'B + alpha is not positive definite")
+        return S2, beside
+
+    def _solve(self, GQ: np.ndarray, alpha: float) -> np.ndarray:
+        """``(D + alpha)^-1`` applied to the rows of GQ."""
+        (pttrs,) = get_lapack_funcs(("pttrs",), (self.diagonal,))
+        solved, _ = pttrs(*self._factor(alpha), GQ.T)
+        return solved.T
+
+    def _diagonals_of_inverse(self, alphas: np.ndarray) -> np.ndarray:
+        """``diag((B'B + a)^-1)`` for every a: (alphas, N)."""
+        factors = [self._factor(a) for a in alphas]
+        S = np.sqrt([S2 for S2, _ in factors])  # (alphas, N)
+        L = np.array([beside for _, beside in factors])
+        # From Z S L' = Q, column by column: Z_j = (Q_j - L_{j,j-1} S_{j-1} Z_{j-1}) / S_j.
+        ahead = 1 / S
+        behind = -L * S[:, :-1] / S[:, 1:]
+        Z, term = ahead[:, :1] * self.Q[:, 0], np.empty((len(alphas), len(self.Q)))
+        total = Z**2
+        for j in range(1, len(self.Q)):
+            Z *= behind[:, j - 1 : j]
+            Z += np.multiply(ahead[:, j : j + 1], self.Q[:, j], out=term)
+            total += np.multiply(Z, Z, out=term)
+        return total
+
+
+def _tridiagonalised(K: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q, the diagonal and what is beside it, from the lower triangle of K, which is overwritten."""
+    sytrd, sytrd_lwork, orgqr = get_lapack_funcs(("sytrd", "sytrd_lwork", "orgqr"), (K,))
+    n = len(K)
+    lwork, _ = sytrd_lwork(n, lower=True)
+    K, diagonal, beside, tau, _ = sytrd(K, lower=True, lwork=int(lwork), overwrite_a=True)
+    # sytrd leaves reflector i, which acts on rows i + 1 ..., in column i. One column further to the
+    # right it lies where orgqr expects it.
+    for j in range(n - 1, 0, -1):
+        K[:, j] = K[:, j - 1]
+    Q, _, _ = orgqr(K, np.concatenate([[0.0], tau]), lwork=64 * n, overwrite_a=True)
+    return Q, diagonal, beside
