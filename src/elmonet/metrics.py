@@ -20,7 +20,7 @@ def relative_l2(prediction: Any, truth: Any) -> float:
 
     Parameters
     ----------
-    prediction, truth : (N, M) or (N, M, c); (N,) counts as N functions of one value.
+    prediction, truth : (N, M) or (N, M, c); (M,) is one function.
 
     Examples
     --------
@@ -33,7 +33,8 @@ def relative_l2(prediction: Any, truth: Any) -> float:
             "relative_l2 compares two arrays of the same shape (N, M), one row a function; "
             f"got prediction {prediction.shape} and truth {truth.shape}."
         )
-    truth = truth.reshape(len(truth), -1).astype(np.float64, copy=False)
+    n = len(truth) if truth.ndim > 1 else 1
+    truth = truth.reshape(n, -1).astype(np.float64, copy=False)
     difference = prediction.reshape(truth.shape) - truth
     return float(np.mean(function_norms(difference) / reference_norms(function_norms(truth))))
 

@@ -67,7 +67,7 @@ def describe_map(
                 arrays[f"{prefix}.weights_.{i}"] = array
     if isinstance(part, features.Concat):
         record["members"] = [
-            describe_map(member, f"{prefix}.{name}", arrays, weights) for name, member in part.maps
+            describe_map(member, f"{prefix}.{i}", arrays, weights) for i, member in enumerate(part.members_)
         ]
     return record
 
@@ -80,9 +80,8 @@ def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarra
     for name in record["arrays"]:
         setattr(part, name, arrays[f"{prefix}.{name}"])
     if isinstance(part, features.Concat):
-        part.maps = [
-            (name, restore_map(member, f"{prefix}.{name}", arrays))
-            for (name, _), member in zip(part.maps, record["members"], strict=True)
+        part.members_ = [
+            restore_map(member, f"{prefix}.{i}", arrays) for i, member in enumerate(record["members"])
         ]
     if isinstance(part, RandomMap):
         part.seed_ = part.random_state

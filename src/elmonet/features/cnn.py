@@ -125,9 +125,9 @@ class CNN(RandomMap):
         return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
 
     def _row_size(self) -> int:
-        channels, height, width = self._image_shape()
-        area, largest = height * width, max(self.weights_[-1].shape)
-        for A in self.weights_[:-2]:
-            area = area if channels is None else ceil(area / self.stride**2)
-            largest = max(largest, area * max(A.shape))
-        return largest
+        _, height, width = self._image_shape()
+        sizes = [max(A.shape) for A in self.weights_[-2:]]
+        for A in self.weights_[:-2]:  # a convolution holds a row of A for every pixel that it makes
+            height, width = ceil(height / self.stride), ceil(width / self.stride)
+            sizes.append(height * width * max(A.shape))
+        return max(sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet._check import InputError
@@ -37,7 +38,9 @@ class Concat(FeatureMap, _BaseComposition):
     @classmethod
     def of(cls, *parts: Any) -> Concat:
         """Concatenate maps, naming each after its class and flattening concatenations."""
-        flat = [m for part in parts for m in (_members(part) if isinstance(part, Concat) else [part])]
+        flat = []
+        for part in parts:
+            flat += [member for _, member in part.maps] if isinstance(part, Concat) else [part]
         kinds = [type(m).__name__.lower() for m in flat]
         names = [
             kind if kinds.count(kind) == 1 else f"{kind}{kinds[: i + 1].count(kind)}"
@@ -58,23 +61,25 @@ class Concat(FeatureMap, _BaseComposition):
         return self
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
-        for member in _members(self):
-            member.fit(X, y)
+        self.members_ = [clone(member, safe=False).fit(X, y) for _, member in self.maps]
         one = X[:1]  # any transformer may be a member, so ask for its width by example
-        self.ends_ = np.cumsum([0] + [member.transform(one).shape[1] for member in _members(self)])
+        self.ends_ = np.cumsum([0] + [member.transform(one).shape[1] for member in self.members_])
 
     def derive(self) -> None:
         """Find which columns belong to which member, all of them feature maps of this library."""
-        self.ends_ = np.cumsum([0] + [member.width_ for member in _members(self)])
+        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        for member, start, end in zip(_members(self), self.ends_[:-1], self.ends_[1:], strict=True):
+        for member, start, end in self._parts():
             out[:, start:end] = member.transform(X)
 
     def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         """``transform(X) @ R``, one member after the other."""
-        parts = zip(_members(self), self.ends_[:-1], self.ends_[1:], strict=True)
-        return sum(features_times(member, X, R[start:end]) for member, start, end in parts)
+        return sum(features_times(m, X, R[start:end]) for m, start, end in self._parts())
+
+    def _parts(self) -> Any:
+        """Each member with the columns that are its own, from ... to."""
+        return zip(self.members_, self.ends_[:-1], self.ends_[1:], strict=True)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings, with those of the members as ``name__setting`` if `deep`."""
@@ -84,7 +89,3 @@ class Concat(FeatureMap, _BaseComposition):
         """Change settings, those of members as ``name__setting``."""
         self._set_params("maps", **params)
         return self
-
-
-def _members(concat: Concat) -> list[Any]:
-    return [member for _, member in concat.maps]

@@ -52,15 +52,16 @@ class POD(FeatureMap):
         return {"points_": self.points_, "modes_": self.modes_}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
-        if y is None or np.ndim(y) != 2 or len(y) != len(X):
+        y = None if y is None else np.asarray(y)
+        if y is None or y.ndim not in (1, 2) or len(y) != len(X):
             raise InputError(
                 "POD is a trunk and learns its functions from outputs: fit(points, values) with values "
                 f"(M, N), one row a point; got points {X.shape} and values of shape {np.shape(y)}."
             )
-        modes, s = _principal(np.asarray(y))
+        y = y.reshape(len(y), -1)
+        modes, s = _principal(y.astype(self.dtype_, copy=False))
         modes = modes[:, : self._how_many(s, max(np.shape(y)))]
         self.points_ = np.asarray(X, np.float64)
-        self.dtype_ = modes.dtype
         # Signs are arbitrary: make the largest entry of each mode positive.
         top = np.abs(modes).argmax(axis=0)
         self.modes_ = np.ascontiguousarray(modes * np.sign(modes[top, np.arange(modes.shape[1])]))
