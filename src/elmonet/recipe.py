@@ -33,7 +33,9 @@ def describe(part: Any) -> dict[str, Any]:
         )
     settings = part.get_params(deep=False)
     if isinstance(part, features.Concat):
-        settings["maps"] = [[name, describe(member)] for name, member in part.maps]
+        names, members = zip(*part.maps, strict=True)
+        fitted = getattr(part, "members_", members)  # these know their seeds
+        settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
     if "random_state" in settings:
         settings["random_state"] = getattr(part, "seed_", None)
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}

@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from elmonet import InputError, relative_l2
+from elmonet.metrics import function_norms
+
+
+def test_is_the_mean_of_ratios():
+    rng = np.random.default_rng(0)
+    truth, prediction = rng.normal(size=(2, 5, 7))
+    expected = np.mean(np.linalg.norm(prediction - truth, axis=1) / np.linalg.norm(truth, axis=1))
+    assert relative_l2(prediction, truth) == pytest.approx(expected, rel=1e-14)
+    assert relative_l2(prediction[..., None], truth[..., None]) == pytest.approx(expected)
+    one = np.linalg.norm(prediction[0] - truth[0]) / np.linalg.norm(truth[0])
+    assert relative_l2(prediction[0], truth[0]) == pytest.approx(one)
+
+
+def test_zero_functions_and_extreme_sizes():
+    truth = np.array([[0.0, 0.0], [3.0, 4.0]])
+    assert relative_l2(truth, truth) == 0
+    assert relative_l2(truth + [[0.0, 1.0], [0.0, 0.0]], truth) == pytest.approx(0.1)
+    assert relative_l2(np.ones((2, 2)), np.zeros((2, 2))) == pytest.approx(np.sqrt(2))
+    for size in (1e-200, 1e200):
+        assert relative_l2(1.1 * size * truth, size * truth) == pytest.approx(0.05)
+        np.testing.assert_allclose(function_norms(size * truth), [0, 5 * size])
+
+
+def test_shapes_must_agree():
+    with pytest.raises(InputError, match=r"prediction \(2, 3\) and truth \(3, 2\)"):
+        relative_l2(np.ones((2, 3)), np.ones((3, 2)))
+    with pytest.raises(InputError):
+        relative_l2([], [])

@@ -1,0 +1,43 @@
+"""The package as a whole: what it exports, and what importing it costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+import elmonet
+
+
+def test_all_names_are_there():
+    assert set(elmonet.__all__) == {n for names in elmonet._HOME.values() for n in names} | set(
+        elmonet._MODULES
+    )
+    for name in elmonet.__all__:
+        assert getattr(elmonet, name) is not None
+        assert name in dir(elmonet)
+    with pytest.raises(AttributeError, match="no attribute 'Elmo'"):
+        elmonet.Elmo  # noqa: B018
+
+
+def test_importing_loads_nothing_heavy():
+    script = "import sys, elmonet; print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_core_needs_no_extras():
+    script = """
+import sys
+for name in ("matplotlib", "torch", "dask", "h5py", "zarr", "xarray", "pandas"):
+    sys.modules[name] = None
+from elmonet import ELMDeepONet, ElmonetError, plot, problems
+data = problems.antiderivative(20, 5)
+model = ELMDeepONet().fit(data.u_train, data.s_train, points=data.points)
+try:
+    plot.prediction(model, data)
+except ElmonetError as error:
+    assert "pip install" in str(error), error
+    print("fine")
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "fine"
