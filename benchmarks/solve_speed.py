@@ -54,9 +54,7 @@ def floor(X, A, T, y, alpha):
 
 
 def model(p1, p2, alpha):
-    return ELMDeepONet(
-        SLFN(p1), Sinusoid(p2), Ridge(alpha), scale_inputs=False, random_state=0
-    )
+    return ELMDeepONet(SLFN(p1), Sinusoid(p2), Ridge(alpha), scale_inputs=False, random_state=0)
 
 
 def timed(call):
@@ -105,9 +103,7 @@ def measure(size, repeats):
             seconds[name].append(timed(call)[0])
     median = {name: statistics.median(times) for name, times in seconds.items()}
     budget = 8 * (p1 * N + M * N + min(p1, N) ** 2)
-    memory = {
-        name: (peak_bytes(contenders[name]) + y.nbytes) / budget for name in ("fixed", "loo")
-    }
+    memory = {name: (peak_bytes(contenders[name]) + y.nbytes) / budget for name in ("fixed", "loo")}
     return {
         "size": dict(zip(("p1", "N", "M", "p2"), size, strict=True)) | {"m": X.shape[1]},
         "seconds": median,
@@ -127,8 +123,7 @@ def machine():
         "scipy": scipy.__version__,
         "sklearn": sklearn.__version__,
         "blas": [
-            {k: info[k] for k in ("internal_api", "version", "num_threads")}
-            for info in threadpool_info()
+            {k: info[k] for k in ("internal_api", "version", "num_threads")} for info in threadpool_info()
         ],
     }
 
@@ -139,7 +134,8 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     rows = []
-    print("p1     N     M     p2   | printed  fixed    loo      floor   | fixed>=  loo>=    /floor  /predict  memory")
+    print("times as fast as printed: fixed, loo; times as slow: / floor, / predict; memory / (B + G + gram)")
+    print("p1     N     M     p2   | printed  fixed    loo      floor   | fixed    loo      /floor      /predict")
     for i, size in enumerate(SIZES):
         row = measure(size, arguments.repeats)
         rows.append(row)

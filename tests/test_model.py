@@ -82,15 +82,11 @@ def test_either_order_of_the_products_gives_the_same(small):
 
 def test_leave_one_out_is_refitting_the_model(small):
     def fitted(u, s):
-        model = ELMDeepONet(
-            SLFN(100), Sinusoid(20), Ridge(1e-4), scale_inputs=False, random_state=0
-        )
+        model = ELMDeepONet(SLFN(100), Sinusoid(20), Ridge(1e-4), scale_inputs=False, random_state=0)
         return model.fit(u, s, points=small.points)
 
     u, s = small.u_train[:20], small.s_train[:20]
-    missed = [
-        fitted(np.delete(u, i, 0), np.delete(s, i, 0)).predict(u[i : i + 1])[0] for i in range(20)
-    ]
+    missed = [fitted(np.delete(u, i, 0), np.delete(s, i, 0)).predict(u[i : i + 1])[0] for i in range(20)]
     assert fitted(u, s).solution_.loo_error == pytest.approx(relative_l2(missed, s), rel=1e-8)
 
 
@@ -264,9 +260,7 @@ def test_hard_data_give_finite_answers(small, solver):
 
 def test_warning_near_the_interpolation_threshold(small):
     with pytest.warns(InterpolationThresholdWarning, match="p1 = 60 features for N = 60"):
-        ELMDeepONet(SLFN(60), Sinusoid(20), Pinv()).fit(
-            small.u_train, small.s_train, points=small.points
-        )
+        ELMDeepONet(SLFN(60), Sinusoid(20), Pinv()).fit(small.u_train, small.s_train, points=small.points)
     assert issubclass(InterpolationThresholdWarning, NumericsWarning)
 
 

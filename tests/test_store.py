@@ -89,9 +89,7 @@ def test_images_scalars_and_float32(tmp_path):
     darcy = problems.darcy(12, 4, n_sensors=8, n_points=6)
     model = fitted(ELMDeepONet(CNN(30, channels=(2, 3), hidden=8), random_state=0), darcy)
     model.save(tmp_path / "image")
-    np.testing.assert_array_equal(
-        load(tmp_path / "image").predict(darcy.u_test), model.predict(darcy.u_test)
-    )
+    np.testing.assert_array_equal(load(tmp_path / "image").predict(darcy.u_test), model.predict(darcy.u_test))
     ode = problems.antiderivative(30, 5)
     u = ode.u_train.astype(np.float32)
     model = ELMDeepONet(SLFN(20), random_state=0).fit(u, ode.s_train[:, -1].astype(np.float32))

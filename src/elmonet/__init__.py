@@ -58,7 +58,7 @@ _HOME = {
 _HOME_OF = {name: module for module, names in _HOME.items() for name in names}
 _MODULES = ("plot", "problems")
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "CNN",
     "MLP",
     "POD",

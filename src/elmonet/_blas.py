@@ -13,9 +13,7 @@ from scipy.linalg import get_blas_funcs
 __all__ = ["gram", "product", "squared_norm"]
 
 
-def product(
-    A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bool = False
-) -> np.ndarray:
+def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bool = False) -> np.ndarray:
     """``A @ B``, C-contiguous; written or, with `add`, added to `out` (C-contiguous) if given."""
     if 0 in A.shape or 0 in B.shape:
         return out if add and out is not None else np.matmul(A, B, out=out)

@@ -58,28 +58,18 @@ class ExtrapolationWarning(NumericsWarning):
 
 def positive_integer(value: Any, name: str, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`, or raise `InputError`."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, numbers.Integral)
-        or value < minimum
-    ):
-        raise InputError(
-            f"{name} must be a whole number of at least {minimum}, got {value!r}."
-        )
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise InputError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
     return int(value)
 
 
-def number(
-    value: Any, name: str, *, minimum: float = 0.0, strict: bool = False
-) -> float:
+def number(value: Any, name: str, *, minimum: float = 0.0, strict: bool = False) -> float:
     """Return `value` as a finite float of at least (or above) `minimum`, or raise `InputError`."""
     ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
     ok = ok and abs(float(value)) < float("inf") and value >= minimum
     if not ok or (strict and value == minimum):
         bound = "above" if strict else "of at least"
-        raise InputError(
-            f"{name} must be a finite number {bound} {minimum:g}, got {value!r}."
-        )
+        raise InputError(f"{name} must be a finite number {bound} {minimum:g}, got {value!r}.")
     return float(value)
 
 

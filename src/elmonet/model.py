@@ -229,7 +229,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
         else None
         for name in ("X", "points")
     )
-    kept = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
+    kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
     model.solution_ = Solution(**kept, **header["solution"])
     model._T = model._trunk_at(model.points_)
     return model

@@ -63,9 +63,7 @@ def test_default_weights_are_pytorchs():
     assert A.max() > 0.999
     assert np.abs(A).max() <= 1
     assert A.std() == pytest.approx(1 / np.sqrt(3), rel=0.01)
-    first, second, third = (
-        a * np.sqrt(a.shape[1] - 1) for a in MLP(50, random_state=0).fit(X).weights_
-    )
+    first, second, third = (a * np.sqrt(a.shape[1] - 1) for a in MLP(50, random_state=0).fit(X).weights_)
     assert first.shape == (50, 13)
     assert second.shape == third.shape == (50, 51)
     assert all(0.95 < np.abs(a).max() <= 1 for a in (first, second, third))
@@ -181,7 +179,10 @@ def test_pod_is_the_best_orthonormal_basis():
     [
         (np.linspace(0, 1, 60)[:, None], 1e-5),
         (np.sort(rng.uniform(size=80))[::-1, None], 5e-3),
-        (np.stack(np.meshgrid(np.linspace(0, 1, 20), np.linspace(0, 1, 25)), -1).reshape(-1, 2), 1e-3),
+        (
+            np.stack(np.meshgrid(np.linspace(0, 1, 20), np.linspace(0, 1, 25)), -1).reshape(-1, 2),
+            1e-3,
+        ),
         (np.vstack([rng.uniform(size=(600, 2)), [[0, 0], [0, 1], [1, 0], [1, 1]]]), 2e-2),
         (np.vstack([rng.uniform(size=(2500, 2)), [[0, 0], [0, 1], [1, 0], [1, 1]]]), 1e-2),
     ],
@@ -229,9 +230,7 @@ def test_seeds():
     np.testing.assert_array_equal(*same)
     assert np.abs(same[0] - SLFN(5, random_state=8).fit_transform(X)).max() > 0.1
     free = SLFN(5).fit(X)
-    np.testing.assert_array_equal(
-        free.transform(X), SLFN(5, random_state=free.seed_).fit_transform(X)
-    )
+    np.testing.assert_array_equal(free.transform(X), SLFN(5, random_state=free.seed_).fit_transform(X))
     for state in (np.random.default_rng(0), np.random.RandomState(0)):
         assert np.isfinite(SLFN(5, random_state=state).fit_transform(X)).all()
 

@@ -47,9 +47,7 @@ def test_grid_and_scattered_points_show_the_same_functions():
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     on_grid = gaussian_field(axes, 4, 0.3, seed=2)
     assert on_grid.shape == (4, 7, 6)
-    np.testing.assert_allclose(
-        gaussian_field(points, 4, 0.3, seed=2), on_grid.reshape(4, -1), atol=1e-13
-    )
+    np.testing.assert_allclose(gaussian_field(points, 4, 0.3, seed=2), on_grid.reshape(4, -1), atol=1e-13)
 
 
 def test_functions_do_not_depend_on_where_they_are_sampled():

@@ -249,5 +249,5 @@ def test_bad_matrices():
     with pytest.raises(InputError, match="fit each other"):
         Pinv().solve(T, B, G[:, :-1])
     B[2, 3] = np.nan
-    with pytest.raises(InputError, match="branch's features.* NaN or Inf"):
+    with pytest.raises(InputError, match=r"branch's features.* NaN or Inf"):
         Ridge().solve(T, B, G)

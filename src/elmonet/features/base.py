@@ -106,7 +106,7 @@ class RandomMap(FeatureMap):
     """
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
-        self.seed_ = seed_from(self.random_state)  # type: ignore[attr-defined]
+        self.seed_ = seed_from(self.random_state)
         self.derive()
 
     def derive(self) -> None:

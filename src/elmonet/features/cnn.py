@@ -76,8 +76,7 @@ class CNN(RandomMap):
                 raise InputError(f"shape is {shape}, but the images come as {given}: leave shape out.")
             if np.prod(shape) != np.prod(given):
                 raise InputError(
-                    f"shape {shape} needs {np.prod(shape)} values an image, the inputs have "
-                    f"{np.prod(given)}."
+                    f"shape {shape} needs {np.prod(shape)} values an image, the inputs have {np.prod(given)}."
                 )
             given = shape
         if len(given) == 2:
@@ -95,7 +94,10 @@ class CNN(RandomMap):
             "activation": choice(self.activation, "activation", ACTIVATIONS),
             "scale": number(self.scale, "scale", strict=True),
         }
-        kernel, stride = positive_integer(self.kernel, "kernel"), positive_integer(self.stride, "stride")
+        kernel, stride = (
+            positive_integer(self.kernel, "kernel"),
+            positive_integer(self.stride, "stride"),
+        )
         if kernel % 2 == 0:
             raise InputError(f"kernel must be odd, got {kernel}.")
         weights = []
@@ -103,7 +105,10 @@ class CNN(RandomMap):
             channels = positive_integer(count, "each of channels")
             weights.append(draw_layer(rng, fan_in * kernel**2, channels, **settings))
             fan_in, height, width = channels, ceil(height / stride), ceil(width / stride)
-        hidden, last = positive_integer(self.hidden, "hidden"), positive_integer(self.width, "width")
+        hidden, last = (
+            positive_integer(self.hidden, "hidden"),
+            positive_integer(self.width, "width"),
+        )
         weights.append(draw_layer(rng, fan_in * height * width, hidden, **settings))
         weights.append(draw_layer(rng, hidden, last, **settings))
         return weights

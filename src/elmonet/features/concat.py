@@ -75,7 +75,7 @@ class Concat(FeatureMap, _BaseComposition):
 
     def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         """``transform(X) @ R``, one member after the other."""
-        return sum(features_times(m, X, R[start:end]) for m, start, end in self._parts())
+        return np.sum([features_times(m, X, R[start:end]) for m, start, end in self._parts()], axis=0)
 
     def _parts(self) -> Any:
         """Each member with the columns that are its own, from ... to."""

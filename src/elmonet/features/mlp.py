@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class MLP(RandomMap):
         sizes = [int(np.prod(self.input_shape_)), *[hidden] * (depth - 1), width]
         return [
             draw_layer(rng, fan_in, fan_out, activation=activation, scale=scale)
-            for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
+            for fan_in, fan_out in pairwise(sizes)
         ]
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:

@@ -155,9 +155,9 @@ def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarr
         if len(points) < points.shape[1] + 1 and degree > 0:
             continue
         try:
-            return RBFInterpolator(
-                points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours
-            )(X)
+            return RBFInterpolator(points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours)(
+                X
+            )
         except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
             continue
     raise InputError("the training points of this POD cannot be interpolated: they do not differ.")

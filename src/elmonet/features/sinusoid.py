@@ -47,7 +47,7 @@ class Sinusoid(FeatureMap):
         width, d = positive_integer(self.width, "width"), int(np.prod(self.input_shape_))
         basis = choice(self.basis, "basis", ("printed", "tensor", "cosine"))
         if basis != "printed":
-            self.frequencies_ = np.pi * _lowest(width, d, least=1 if basis == "tensor" else 0)
+            self.frequencies_: np.ndarray = np.pi * _lowest(width, d, least=1 if basis == "tensor" else 0)
             return
         if d > 2:
             raise InputError(

@@ -34,9 +34,7 @@ def antiderivative(
     OperatorData 'antiderivative': 20 training and 10 test functions
       u (N, 100) at 100 sensors in 1-D -> s (N, 100) at 100 points in 1-D
     """
-    return _from_field(
-        integrate, "antiderivative", n_train, n_test, seed, n_sensors, n_points, length_scale
-    )
+    return _from_field(integrate, "antiderivative", n_train, n_test, seed, n_sensors, n_points, length_scale)
 
 
 def nonlinear_ode(

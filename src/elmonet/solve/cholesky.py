@@ -62,9 +62,7 @@ def _diagonal_of_inverse(L: np.ndarray) -> np.ndarray:
     return np.einsum("ki,ki->i", columns, columns)
 
 
-def _primal_residuals(
-    B: np.ndarray, G: np.ndarray, C: np.ndarray, L: np.ndarray
-) -> tuple[float, np.ndarray]:
+def _primal_residuals(B: np.ndarray, G: np.ndarray, C: np.ndarray, L: np.ndarray) -> tuple[float, np.ndarray]:
     """``||G - C B||^2`` and the norms of ``e_i / (1 - h_i)``, with ``h_i = ||L^-1 b_i||^2``."""
     (trtrs,) = get_lapack_funcs(("trtrs",), (L,))
     squared, left_out = 0.0, np.empty(B.shape[1], B.dtype)

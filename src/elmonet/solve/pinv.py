@@ -63,11 +63,12 @@ class Pinv(BaseEstimator):
             condition=spectrum.condition(0.0),
             method="svd",
         )
-        _warn_near_threshold(*problem.B.shape, solution.loo_error)
+        _warn_near_threshold(problem.B.shape, solution.loo_error)
         return solution
 
 
-def _warn_near_threshold(p1: int, N: int, loo_error: float) -> None:
+def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
+    p1, N = shape
     if _NEAR[0] <= p1 / N <= _NEAR[1]:
         warnings.warn(
             f"the branch has p1 = {p1} features for N = {N} functions and nothing regularises the fit. "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, svd
 
@@ -30,7 +32,9 @@ class Spectrum:
         cutoff: float,
         method: str,
     ):
-        self.B, self.values, self.U, self.V = B, values, U, V
+        self.B, self.values = B, values
+        self.U: Any = U
+        self.V: Any = V
         self.s = np.sqrt(values)
         self.cutoff, self.method = cutoff, method
         self.largest = float(values[0])
@@ -41,7 +45,7 @@ class Spectrum:
     def from_gram(cls, B: np.ndarray) -> Spectrum:
         """From the eigenvalues of ``B'B`` (N, N) or ``B B'`` (p1, p1), whichever is smaller."""
         p1, N = B.shape
-        dual = N <= p1
+        dual = p1 >= N
         values, vectors = eigh(
             gram(B.T if dual else B), lower=True, driver="evd", overwrite_a=True, check_finite=False
         )
@@ -81,7 +85,6 @@ class Spectrum:
         """``Z diag(s) U'`` (r, p1)."""
         if self.U is not None:
             return product(Z * self.s, self.U.T)
-        assert self.V is not None
         return product(product(Z, self.V.T), self.B.T)  # diag(s) U' = V'B'
 
     def condition(self, alpha: float) -> float:

@@ -1,0 +1,33 @@
+# Everything happens in .venv, which is made on first use and kept up to date with pyproject.toml and constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench format clean
+
+demo: .venv/ready
+	$(BIN)/python examples/four_problems.py
+
+test: .venv/ready
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/solve_speed.py
+
+format: .venv/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv results
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
