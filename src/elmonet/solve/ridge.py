@@ -107,7 +107,7 @@ def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
     """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
     B = problem.B
     smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
-    if alpha < default_cutoff(B) * np.trace(smaller):
+    if alpha < _gram_rounding(B) * np.trace(smaller):
         return None
     fit = cholesky_fit(B, problem.QtG, smaller, alpha)
     if fit is None:
@@ -124,11 +124,19 @@ def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
     )
 
 
+def _gram_rounding(B: np.ndarray) -> float:
+    """The part of ``s_max^2`` below which an alpha drowns in the rounding of the Gram matrix.
+
+    Its entries are sums of n products (n the larger side of B), with errors of up to ``n eps s_max^2``. An
+    alpha above that moves the answer more than they do. Small n get a margin, which costs them nothing.
+    """
+    return max(*B.shape, 4096) * float(np.finfo(B.dtype).eps)
+
+
 class _Path:
     """The criterion along the candidates for alpha, from one factorisation of B.
 
-    The Gram matrix of B is cheap but holds rounding errors of ``n eps s_max^2`` (n the larger side of
-    B). An alpha above that moves the answer more than they do; one below it needs B's own SVD.
+    The Gram matrix of B is cheap, but an alpha below `_gram_rounding` needs the SVD of B itself.
     """
 
     def __init__(self, problem: Problem, penalty: str, by: str):
@@ -137,20 +145,21 @@ class _Path:
 
     def follow(self, candidates: np.ndarray | int) -> None:
         """Evaluate the candidates; if a number is given, find where they should lie."""
-        B, rounding = self.problem.B, default_cutoff(self.problem.B)
+        B = self.problem.B
+        # Parts of s_max^2: what a Gram matrix resolves, and what an SVD of B does.
+        rounding, finest = _gram_rounding(B), default_cutoff(B) ** 2
         least = float(self.penalty.min())
         if isinstance(candidates, np.ndarray):
             top = squared_norm(B) / least
             factor = self._of_gram() if candidates[0] > rounding * top else Spectrum.from_svd(B)
-            # An alpha below the square of B's own rounding cannot be told from zero.
-            self._evaluate(factor, np.maximum(candidates, rounding**2 * top))
+            self._evaluate(factor, np.maximum(candidates, finest * top))  # what is less is zero
             return
         factor = self._of_gram()
         top = factor.largest / least
         alphas = np.geomspace(rounding * top, top, candidates)
         self._evaluate(factor, alphas)
         if self.criterion[0] < _STILL_FALLING * self.criterion[1]:
-            lower = np.geomspace(rounding**2 * top, rounding * top, candidates)
+            lower = np.geomspace(finest * top, rounding * top, candidates)
             self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
 
     def _of_gram(self) -> Spectrum | Tridiagonal:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 __all__ = ["Solution"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     """The learned matrix of ``min ||T W B - G||`` and an account of the solve.
 
@@ -25,11 +25,11 @@ class Solution:
     alpha : the ridge parameter; 0 for a pseudoinverse.
     loo_error : leave-one-function-out error, the mean over functions of the relative 2-norm.
     seconds : wall time of the solve.
-    method : which factorisation gave the answer: "cholesky", "eigh" or "svd".
+    method : which factorisation gave the answer: "cholesky", "tridiagonal", "eigh" or "svd".
     alphas, path : the candidates for alpha and the criterion at each, if there was a choice.
     """
 
-    W: np.ndarray = field(repr=False)
+    W: np.ndarray
     rank_T: int
     rank_B: int | None
     cutoff: float
@@ -39,5 +39,11 @@ class Solution:
     loo_error: float
     seconds: float
     method: str
-    alphas: np.ndarray | None = field(default=None, repr=False)
-    path: np.ndarray | None = field(default=None, repr=False)
+    alphas: np.ndarray | None = None
+    path: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        shown = [f.name for f in fields(self) if f.name not in ("W", "alphas", "path")]
+        values = ((name, getattr(self, name)) for name in shown)
+        parts = [f"{name}={v:.4g}" if isinstance(v, float) else f"{name}={v}" for name, v in values]
+        return f"Solution({', '.join(parts)})"
