@@ -1,6 +1,6 @@
 """Against what a scikit-learn user would write: Pipeline(StandardScaler, RBFSampler, RidgeCV).
 
-    python benchmarks/sklearn_rival.py [--out results/sklearn_rival.json]
+    python benchmarks/sklearn_rival.py [--out benchmarks/results/sklearn_rival.json]
 
 Both get the same number of random features and choose alpha themselves. The pipeline's gamma is chosen by
 GridSearchCV (3 folds); elmonet's settings are fixed, the same for the three 1-D problems.
@@ -37,7 +37,7 @@ def ours(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results/sklearn_rival.json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "sklearn_rival.json")
     arguments = parser.parse_args()
     rows = []
     print(f"{'problem':<16}{'scikit-learn':>24}{'elmonet':>24}")

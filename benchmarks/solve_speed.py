@@ -1,6 +1,6 @@
 """How fast a fit is: against the printed recipe, and against the bare BLAS calls it cannot do without.
 
-    python benchmarks/solve_speed.py [--out results/solve_speed.json] [--repeats 7]
+    python benchmarks/solve_speed.py [--out benchmarks/results/solve_speed.json] [--repeats 7]
 
 All contenders run in turn within one process, `repeats` rounds; medians are reported. Sizes are
 (p1, N, M, p2); features are computed by every contender. "floor" is what a ridge fit at one alpha
@@ -130,7 +130,7 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results/solve_speed.json"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "solve_speed.json")
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     rows = []
