@@ -135,7 +135,9 @@ def main():
     arguments = parser.parse_args()
     rows = []
     print("times as fast as printed: fixed, loo; times as slow: / floor, / predict; memory / (B + G + gram)")
-    print("p1     N     M     p2   | printed  fixed    loo      floor   | fixed    loo      /floor      /predict")
+    print(
+        "p1     N     M     p2   | printed  fixed    loo      floor   | fixed    loo      /floor      /predict"
+    )
     for i, size in enumerate(SIZES):
         row = measure(size, arguments.repeats)
         rows.append(row)

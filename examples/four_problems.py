@@ -18,6 +18,8 @@ from elmonet.features import MLP, POD, SLFN, Linear, Sinusoid
 from elmonet.problems import antiderivative, darcy, inverse_source, nonlinear_ode
 
 LEGEND = """
+paper          the recipe as printed; on darcy its trunk alone errs by 18 %, whatever the branch
+ours           linear and smooth random features, POD trunk, ridge by leave-one-out
 test error     mean over the test functions of ||prediction - truth|| / ||truth||
 leave-one-out  the same over the training functions, each left out of the solve: needs no test data
 seconds        wall time of fit
@@ -48,6 +50,11 @@ def experiments(data):
     yield "ours, log(kappa)", logarithm, ours(features)
 
 
+def noisy_source(**sizes):
+    """The inverse problem with errors of 1 % in its inputs, as measurements have."""
+    return replace(inverse_source(noise=0.01, **sizes), name="noisy_source")
+
+
 def save(axes, path):
     """Write the figure of these axes to a file."""
     np.ravel(axes)[0].figure.savefig(path, dpi=150)
@@ -61,7 +68,7 @@ def main(arguments=None):
     options.out.mkdir(parents=True, exist_ok=True)
 
     table = []
-    for problem in (antiderivative, nonlinear_ode, inverse_source, darcy):
+    for problem in (antiderivative, nonlinear_ode, inverse_source, noisy_source, darcy):
         started = perf_counter()
         functions = problem(n_train=options.n, n_test=options.n)
         print(f"{functions.name}: data made in {perf_counter() - started:.1f} s", flush=True)

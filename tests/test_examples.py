@@ -45,7 +45,7 @@ def test_plain_elm_is_the_pseudoinverse_of_the_hidden_layer():
 def test_four_problems_prints_a_table_and_saves_pictures(tmp_path, capsys):
     table = load("four_problems")["main"](["--n", "60", "--out", str(tmp_path / "new" / "folder")])
     rows = [(name, method) for name, method, *_ in table]
-    one_dimensional = ("antiderivative", "nonlinear_ode", "inverse_source")
+    one_dimensional = ("antiderivative", "nonlinear_ode", "inverse_source", "noisy_source")
     assert rows == [
         *((name, method) for name in one_dimensional for method in ("paper", "ours")),
         ("darcy", "paper"),
