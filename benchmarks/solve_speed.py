@@ -136,7 +136,7 @@ def main():
     rows = []
     print("times as fast as printed: fixed, loo; times as slow: / floor, / predict; memory / (B + G + gram)")
     print(
-        "p1     N     M     p2   | printed  fixed    loo      floor   | fixed    loo      /floor      /predict"
+        "p1     N     M     p2   | printed  fixed    loo      floor   | fixed    loo      /floor     /predict"
     )
     for i, size in enumerate(SIZES):
         row = measure(size, arguments.repeats)

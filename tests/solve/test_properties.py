@@ -1,6 +1,7 @@
 """Relations that hold for every T, B and G, tried on many."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -33,7 +34,7 @@ def solve(solver, *matrices):
         return solver.solve(*matrices)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(problems(), solvers)
 def test_everything_is_finite_and_consistent(matrices, solver):
     T, B, G = matrices
@@ -47,17 +48,17 @@ def test_everything_is_finite_and_consistent(matrices, solver):
     np.testing.assert_allclose(solution.residual, residual, rtol=1e-3, atol=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems(), st.sampled_from([Ridge(0.1), Ridge(0.1, penalty="W"), Ridge("loo")]), st.randoms())
 def test_the_order_of_functions_does_not_matter(matrices, solver, random):
     T, B, G = matrices
     order = list(range(B.shape[1]))
     random.shuffle(order)
     one, other = solve(solver, T, B, G), solve(solver, T, B[:, order], G[:, order])
-    np.testing.assert_allclose(one.loo_error, other.loo_error, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(one.loo_error, other.loo_error, rtol=1e-3, atol=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_a_function_seen_twice_weighs_twice(matrices):
     T, B, G = matrices
@@ -66,9 +67,9 @@ def test_a_function_seen_twice_weighs_twice(matrices):
     np.testing.assert_allclose(T @ twice.W, T @ once.W, atol=1e-7)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_more_alpha_more_residual(matrices):
     T, B, G = matrices
     residuals = [solve(Ridge(a), T, B, G).residual for a in (1e-6, 1e-3, 1.0, 1e3)]
-    assert all(a <= b + 1e-9 for a, b in zip(residuals, residuals[1:], strict=False))
+    assert all(a <= b + 1e-9 for a, b in pairwise(residuals))
