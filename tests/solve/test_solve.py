@@ -251,3 +251,16 @@ def test_bad_matrices():
     B[2, 3] = np.nan
     with pytest.raises(InputError, match=r"branch's features.* NaN or Inf"):
         Ridge().solve(T, B, G)
+
+
+def test_a_plateau_does_not_hide_what_the_gram_matrix_cannot_see():
+    """A large linear part is found first; what is missing has features below the Gram's rounding."""
+    rng = np.random.default_rng(3)
+    left = np.linalg.qr(rng.normal(size=(300, 60)))[0]
+    right = np.linalg.qr(rng.normal(size=(100, 60)))[0]
+    s = np.concatenate([np.full(30, 1.0), np.full(30, 1e-9)])  # nothing in between: a plateau
+    B = (left * s) @ right.T
+    G = rng.normal(size=(5, 30)) @ right[:, :30].T + 0.01 * rng.normal(size=(5, 30)) @ right[:, 30:].T
+    solution = Ridge("loo").solve(np.eye(5), B, G)
+    assert solution.method == "svd"
+    assert solution.residual < 1e-6

@@ -21,7 +21,8 @@ from elmonet.solve.tridiagonal import Tridiagonal
 __all__ = ["Ridge"]
 
 _N_ALPHAS = 20
-_STILL_FALLING = 0.9  # an error that falls by more than this from one alpha to the next smaller one
+_STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
+_FLAT = 1.1  # a criterion within this factor of its least value
 
 
 class Ridge(BaseEstimator):
@@ -158,9 +159,19 @@ class _Path:
         top = factor.largest / least
         alphas = np.geomspace(rounding * top, top, candidates)
         self._evaluate(factor, alphas)
-        if self.criterion[0] < _STILL_FALLING * self.criterion[1]:
+        if self._may_fall_further():
             lower = np.geomspace(finest * top, rounding * top, candidates)
             self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
+
+    def _may_fall_further(self) -> bool:
+        """Whether alphas below the rounding of the Gram matrix are worth an SVD.
+
+        They are if the criterion still falls there; and, unless noise has made it rise again, if there
+        are directions which the Gram matrix cannot see, because it may fall once these come in.
+        """
+        first, second, least = self.criterion[0], self.criterion[1], self.criterion.min()
+        unseen = self.factor.rank < min(self.problem.B.shape)
+        return bool(first < _STILL_FALLING * second or (unseen and first <= _FLAT * least))
 
     def _of_gram(self) -> Spectrum | Tridiagonal:
         p1, N = self.problem.B.shape
