@@ -114,21 +114,19 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         B = _features(self.branch_, X, "branch").T
         solver = Ridge("loo") if self.solver is None else self.solver
         self.solution_: Solution = solver.solve(self._T, B, y.T)
+        self._TW = self._readout()
         return self
 
     def predict(self, X: Any, points: Any = None) -> np.ndarray:
         """Output functions (N, M) at the training points, or at other points (M, d)."""
         require_fitted(self, "solution_")
         X = functions(self, X, reset=False).astype(self.W_.dtype, copy=False)
-        T = self._T if points is None else self._trunk_at(points)
-        W, (M, p2), p1 = self.W_, T.shape, self.W_.shape[1]
-        # T W first, if that makes fewer operations than W b first.
-        TW = product(T, W) if M * p1 * (p2 + len(X)) < len(X) * p2 * (p1 + M) else None
         X = self._scaled(X)
-        if TW is not None:
-            predicted = features_times(self.branch_, X, TW.T)
+        if points is None and self._TW is not None:
+            predicted = features_times(self.branch_, X, self._TW.T)
         else:
-            predicted = product(features_times(self.branch_, X, W.T), T.T)
+            T = self._T if points is None else self._trunk_at(points)
+            predicted = product(features_times(self.branch_, X, self.W_.T), T.T)
         return predicted[:, 0] if self._scalar_output and points is None else predicted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -193,6 +191,10 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def _scaled_points(self, points: np.ndarray) -> np.ndarray:
         return points if self._scale_points is None else self._scale_points(points)
 
+    def _readout(self) -> np.ndarray | None:
+        """T W (M, p1), which saves a product at the training points, if it is no larger than W."""
+        return product(self._T, self.W_) if len(self._T) <= len(self.W_) else None
+
     def _trunk_at(self, points: Any) -> np.ndarray:
         P = self._scaled_points(coordinates(points, dimension=self.points_.shape[1]))
         return _features(self.trunk_, P.astype(self.W_.dtype), "trunk")
@@ -232,6 +234,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
     kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
     model.solution_ = Solution(**kept, **header["solution"])
     model._T = model._trunk_at(model.points_)
+    model._TW = model._readout()
     return model
 
 
