@@ -300,8 +300,13 @@ def test_bad_input_says_what_to_do(small):
         model.save("nowhere")
     with pytest.raises(InputError, match="points came twice"):
         ELMDeepONet(Linear(), points=p).fit(u, s, points=p)
-    with pytest.raises(InputError, match="branch must have the methods fit and transform"):
-        ELMDeepONet(branch=3).fit(u, s, points=p)
+    for part, match in [
+        ({"branch": 3}, "branch must be an object with fit and transform"),
+        ({"trunk": POD}, "trunk must be an object with fit and transform, .*got <class"),
+        ({"solver": "ridge"}, r"solver must be an object with solve, such as Ridge\(\); got 'ridge'"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            ELMDeepONet(**part).fit(u, s, points=p)
     model.fit(u, s, points=p)
     for arguments, match in [
         ((u[:, :7],), "7 features.*100"),

@@ -227,6 +227,12 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
+def test_nowhere_to_write(tmp_path):
+    for path in (tmp_path, tmp_path / "missing" / "a"):
+        with pytest.raises(FileError, match="a file in a folder that exists"):
+            store.write(path, {}, {})
+
+
 def test_the_header_is_readable_json(data, tmp_path):
     fitted(MODELS["printed"], data).save(tmp_path / "a")
     raw = (tmp_path / "a").read_bytes()

@@ -98,6 +98,11 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     from sklearn.utils.validation import validate_data
 
     _numeric(X, "X")
+    if getattr(X, "ndim", None) == 1:
+        raise InputError(
+            f"Expected 2D array, got 1D array instead: X of shape {np.shape(X)}, but it holds one function a "
+            "row. Reshape your data: X[None] if it is a single function."
+        )
     try:
         X = validate_data(
             estimator,
@@ -133,7 +138,7 @@ def outputs(y: Any, n_functions: int) -> np.ndarray:
     if y.ndim not in (1, 2) or y.size == 0:
         raise InputError(
             "y must hold one output function a row, (N, M), or one number for each, (N,); got shape "
-            f"{y.shape}."
+            f"{y.shape}. Fields on a grid become rows with y.reshape(len(y), -1)."
         )
     if len(y) != n_functions:
         raise InputError(

@@ -107,12 +107,13 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
         branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
         trunk = POD() if self.trunk is None else self.trunk
+        solver = Ridge("loo") if self.solver is None else self.solver
+        _require_methods(solver, "solver", "solve")
         seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
         self.branch_ = _seeded(branch, seeds[0], "branch").fit(X, y)
         self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, y.T)
         self._T = _features(self.trunk_, P, "trunk")
         B = _features(self.branch_, X, "branch").T
-        solver = Ridge("loo") if self.solver is None else self.solver
         self.solution_: Solution = solver.solve(self._T, B, y.T)
         self._TW = self._readout()
         return self
@@ -240,8 +241,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
 
 def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
     """A copy that is not fitted, with seeds for those of its random maps that have none."""
-    if not (hasattr(part, "fit") and hasattr(part, "transform")):
-        raise InputError(f"{role} must have the methods fit and transform; {part!r} has not.")
+    _require_methods(part, role, "fit", "transform")
     part = clone(part, safe=False)
     if hasattr(part, "get_params"):
         settings = part.get_params(deep=True)
@@ -250,6 +250,14 @@ def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
         drawn = seed.generate_state(len(unset)) if unset else ()
         part.set_params(**{n: int(s) for n, s in zip(unset, drawn, strict=True)})
     return part
+
+
+def _require_methods(part: Any, role: str, *methods: str) -> None:
+    if isinstance(part, type) or not all(hasattr(part, method) for method in methods):
+        raise InputError(
+            f"{role} must be an object with {' and '.join(methods)}, such as "
+            f"{'Ridge()' if role == 'solver' else 'SLFN(1000)'}; got {part!r}."
+        )
 
 
 def _features(part: Any, X: np.ndarray, role: str) -> np.ndarray:

@@ -8,6 +8,8 @@ import numpy as np
 
 __all__ = ["Affine", "standardise", "unit_box"]
 
+_BLOCK = 1 << 21  # entries of a temporary block
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -25,11 +27,17 @@ def standardise(X: np.ndarray) -> Affine:
     """Mean 0 and standard deviation 1 at every sensor; sensors that never change become 0."""
     # Divide by a power of two near max|X| first: squares of 1e-200 or 1e200 have no room.
     _, exponent = np.frexp(max(float(X.max()), -float(X.min())))
-    scaled = np.ldexp(X.astype(np.float64, copy=False), -exponent)
-    mean = scaled.mean(axis=0)
-    deviation = np.sqrt(np.mean((scaled - mean) ** 2, axis=0))
-    constant = deviation <= 10 * np.finfo(X.dtype).eps
-    return Affine(np.ldexp(mean, exponent), np.ldexp(np.where(constant, 1.0, deviation), exponent))
+    sensors = X.reshape(len(X), -1).T
+    mean, deviation = np.empty(len(sensors)), np.empty(len(sensors))
+    step = max(1, _BLOCK // len(X))
+    for start in range(0, len(sensors), step):
+        some = slice(start, start + step)
+        values = np.ldexp(sensors[some].astype(np.float64, copy=False), -exponent)
+        mean[some] = values.mean(axis=1)
+        deviation[some] = values.std(axis=1)
+    deviation[deviation <= 10 * np.finfo(X.dtype).eps] = 1
+    shift, scale = (np.ldexp(A, exponent).reshape(X.shape[1:]) for A in (mean, deviation))
+    return Affine(shift, scale)
 
 
 def unit_box(points: np.ndarray) -> Affine:

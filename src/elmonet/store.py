@@ -28,6 +28,8 @@ _FORMAT = "elmonet"
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays to `path`, atomically."""
     path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise FileError(f"cannot write {str(path)!r}: it must name a file in a folder that exists.")
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, sort_keys=True, allow_nan=False)
     metadata = {

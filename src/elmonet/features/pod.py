@@ -97,9 +97,8 @@ class POD(FeatureMap):
         beyond = np.any((low - X > 1e-9 * (high - low)) | (X - high > 1e-9 * (high - low)), axis=1)
         if beyond.any():
             warnings.warn(
-                f"{int(beyond.sum())} of {len(X)} points lie outside the box of the training points, "
-                f"from {low} to {high}: POD modes are extrapolated there. Train on points that cover "
-                "the region, or use another trunk.",
+                f"{int(beyond.sum())} of {len(X)} points lie outside the box of the training points: POD "
+                "modes are extrapolated there. Train on points that cover the region, or use another trunk.",
                 ExtrapolationWarning,
                 stacklevel=4,
             )
