@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
@@ -20,6 +21,17 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(page), "exec"), {})
         assert printed.getvalue() == expected
+
+
+def test_the_readme_says_what_was_measured():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "sklearn_rival.json").read_text())
+    text = (ROOT / "README.md").read_text()
+    for row in rows:
+        pipeline, ours = (
+            (f"{row[who]['error']:.1e}".replace("e-0", "e-"), f"{row[who]['seconds']:.1f} s")
+            for who in ("scikit-learn", "elmonet")
+        )
+        assert f"| {pipeline[0]} | {pipeline[1]} | **{ours[0]}** | {ours[1]} |" in text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -23,9 +23,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     A scikit-learn transformer. As a branch it is fitted to ``(X, y)``, inputs and outputs; as a trunk
     to ``(points, y.T)``, one row a point. `a + b` puts the features of a and b side by side.
 
-    A subclass gives `width_` (how many features), `_write` (the features of a few rows) and, if there
-    is anything to do, `derive` (check the settings, make what follows from them and the shape of one
-    input) and `_prepare` (learn from data).
+    A subclass gives `_write` (the features of a few rows) and, where needed, `width_` (how many features,
+    if no setting `width` says so), `derive` (check the settings, make what follows from them and the shape
+    of one input) and `_prepare` (learn from data).
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -73,7 +73,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def width_(self) -> int:
         """The number of features."""
-        raise NotImplementedError
+        return int(self.width)
 
     @property
     def _n_features_out(self) -> int:  # scikit-learn's name for it

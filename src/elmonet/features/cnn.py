@@ -62,11 +62,6 @@ class CNN(RandomMap):
         self.shape = shape
         self.random_state = random_state
 
-    @property
-    def width_(self) -> int:
-        """The number of features."""
-        return int(self.width)
-
     def _image_shape(self) -> tuple[int, int, int]:
         """(channels, height, width) of one input."""
         given = self.input_shape_

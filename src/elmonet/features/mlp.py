@@ -52,11 +52,6 @@ class MLP(RandomMap):
         self.scale = scale
         self.random_state = random_state
 
-    @property
-    def width_(self) -> int:
-        """The number of features."""
-        return int(self.width)
-
     def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
         width, depth = positive_integer(self.width, "width"), positive_integer(self.depth, "depth")
         hidden = width if self.hidden is None else positive_integer(self.hidden, "hidden")

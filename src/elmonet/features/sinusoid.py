@@ -37,11 +37,6 @@ class Sinusoid(FeatureMap):
         self.width = width
         self.basis = basis
 
-    @property
-    def width_(self) -> int:
-        """The number of functions."""
-        return int(self.width)
-
     def derive(self) -> None:
         """Find the frequencies."""
         width, d = positive_integer(self.width, "width"), int(np.prod(self.input_shape_))

@@ -54,11 +54,6 @@ class SLFN(RandomMap):
         self.bias = bias
         self.random_state = random_state
 
-    @property
-    def width_(self) -> int:
-        """The number of features."""
-        return int(self.width)
-
     def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
         fan_in = int(np.prod(self.input_shape_))
         A = draw_layer(
