@@ -31,13 +31,14 @@ def draw_layer(
     A = np.empty((width, fan_in + 1))
     if distribution == "normal":
         rng.standard_normal(out=A)
-        A[:, -1] = rng.uniform(-1, 1, width)
+        A[:, -1] = rng.random(width) - 0.5
+        half_width = 1.0
     else:
         rng.random(out=A)
         A -= 0.5
-        A *= 2
-    A[:, :-1] *= scale / np.sqrt(fan_in)
-    A[:, -1] *= bias_width(activation, fan_in) if bias is None else bias
+        half_width = 2.0
+    A[:, :-1] *= half_width * scale / np.sqrt(fan_in)
+    A[:, -1] *= 2 * (bias_width(activation, fan_in) if bias is None else bias)
     return A
 
 

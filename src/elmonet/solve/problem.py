@@ -51,8 +51,8 @@ class Problem:
         self.B, self.b = safely_scaled(B, "B, the branch's features,")
         G, self.g = safely_scaled(G, "G, the outputs,")
         self.span = Span(T, rcond)
-        self.QtG, self.outside = self.span.project(G)
         self.norms = np.sqrt(np.einsum("ij,ij->i", G.T, G.T))
+        self.QtG, self.outside = self.span.project(G, self.norms)
         self.reference = reference_norms(self.norms)
 
     def solution(

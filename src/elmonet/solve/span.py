@@ -11,6 +11,7 @@ from elmonet.solve.scale import safely_scaled
 __all__ = ["Span", "default_cutoff"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
+_CANCELS = 1e-6  # a difference of squares this small, of the squares, has lost too many digits
 
 
 def default_cutoff(A: np.ndarray) -> float:
@@ -45,16 +46,20 @@ class Span:
             self.Q, self.s, self.Vt = Q[:, kept], s[kept], Vt[kept]
         self.shape, self.rank = T.shape, self.Q.shape[1]
 
-    def project(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,)."""
+    def project(self, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,), given those of G."""
         QtG = product(self.Q.T, G)
-        outside = np.zeros(G.shape[1], G.dtype)
-        if self.rank < len(G):  # the explicit difference: ||g||^2 - ||Q'g||^2 would cancel
-            step = max(1, _BLOCK // len(G))
-            for start in range(0, G.shape[1], step):
-                columns = slice(start, start + step)
-                R = G[:, columns].T - product(QtG[:, columns].T, self.Q.T)
-                outside[columns] = np.sqrt(np.einsum("ij,ij->i", R, R))
+        if self.rank == len(G):
+            return QtG, np.zeros_like(norms)
+        # Pythagoras, except where the difference would cancel: there, take the difference itself.
+        squared = norms**2 - np.einsum("ij,ij->j", QtG, QtG)
+        outside = np.sqrt(np.maximum(squared, 0))
+        nearly_inside = np.flatnonzero(squared < _CANCELS * norms**2)
+        step = max(1, _BLOCK // len(G))
+        for start in range(0, len(nearly_inside), step):
+            some = nearly_inside[start : start + step]
+            R = G[:, some].T - product(QtG[:, some].T, self.Q.T)
+            outside[some] = np.sqrt(np.einsum("ij,ij->i", R, R))
         return QtG, outside
 
     def lift(self, C: np.ndarray) -> np.ndarray:
