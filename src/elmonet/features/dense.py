@@ -9,7 +9,7 @@ from elmonet.features.activation import activate, bias_width
 
 __all__ = ["draw_layer", "layer", "layer_times"]
 
-_ROWS = 1 << 11  # rows and entries of a block that fits a large cache
+_ROWS = 1 << 11  # most rows, and most entries, of a temporary block
 _BLOCK = 1 << 22
 
 
@@ -54,7 +54,8 @@ def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) ->
     total = np.empty((len(X), R.shape[1]), X.dtype)
     for top in range(0, len(X), _ROWS):
         rows = with_ones(X[top : top + _ROWS])
-        step = _BLOCK // len(rows)
+        # Few features at a time, for the cache, but enough to be worth another pass over the rows.
+        step = min(max(1024, 2 * A.shape[1]), _BLOCK // len(rows))
         for start in range(0, len(A), step):
             H = product(rows, A[start : start + step].T)
             activate(activation, H)
