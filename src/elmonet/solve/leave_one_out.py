@@ -17,11 +17,14 @@ The rows stay independent of each other, so that all of the above holds row by r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.solve.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["Sweep", "sweep"]
 

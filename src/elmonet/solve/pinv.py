@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from elmonet._check import InterpolationThresholdWarning, number
-from elmonet.solve.leave_one_out import sweep
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
 from elmonet.solve.spectrum import Spectrum
@@ -52,9 +51,9 @@ class Pinv(BaseEstimator):
         GV = spectrum.project(problem.QtG)
         # Leave-one-out as the limit of the ridge's: an alpha far below every value that was kept.
         vanishing = 100 * np.finfo(GV.dtype).eps * float(spectrum.values[-1])
-        swept = sweep(spectrum, problem.QtG, GV, np.array([vanishing]), np.ones((1, 1), GV.dtype))
+        swept = spectrum.sweep(problem.QtG, GV, np.array([vanishing]), np.ones((1, 1), GV.dtype))
         solution = problem.solution(
-            spectrum.coefficients(GV / spectrum.values),
+            spectrum.coefficients(GV, 0),
             alpha=0.0,
             squared=float(swept.squared[0]),
             left_out=swept.left_out[0],

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from elmonet._blas import gram, squared_norm
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet.solve.cholesky import cholesky_fit
-from elmonet.solve.leave_one_out import sweep
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
@@ -183,10 +182,7 @@ class _Path:
     def _evaluate(self, factor: Spectrum | Tridiagonal, alphas: np.ndarray) -> None:
         self.factor, self.alphas = factor, alphas
         self.projected = factor.project(self.problem.QtG)
-        if isinstance(factor, Tridiagonal):
-            self.swept = factor.sweep(self.projected, alphas)
-        else:
-            self.swept = sweep(factor, self.problem.QtG, self.projected, alphas, self.penalty)
+        self.swept = factor.sweep(self.problem.QtG, self.projected, alphas, self.penalty)
         if self.by == "gcv":
             self.criterion = self.swept.gcv
         else:
@@ -196,12 +192,8 @@ class _Path:
         """The solution at the best alpha; with the path, if it is to be reported."""
         best = int(np.argmin(self.criterion))
         alpha = float(self.alphas[best])
-        if isinstance(self.factor, Tridiagonal):
-            C = self.factor.coefficients(self.projected, alpha)
-        else:  # C = G V S / (S^2 + a) U'
-            C = self.factor.coefficients(self.projected / (self.factor.values + alpha * self.penalty))
         return self.problem.solution(
-            C,
+            self.factor.coefficients(self.projected, alpha * self.penalty),
             alpha=alpha,
             squared=float(self.swept.squared[best]),
             left_out=self.swept.left_out[best],

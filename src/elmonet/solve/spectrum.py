@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, svd
 
 from elmonet._blas import gram, product
+from elmonet.solve.leave_one_out import Sweep, sweep
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Spectrum"]
@@ -81,8 +82,13 @@ class Spectrum:
             return self.V[functions]
         return product(self.B[:, functions].T, self.U) / self._divisor()
 
-    def coefficients(self, Z: np.ndarray) -> np.ndarray:
-        """``Z diag(s) U'`` (r, p1)."""
+    def sweep(self, G: np.ndarray, GV: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """Leave every function out, at every alpha; GV is ``project(G)``."""
+        return sweep(self, G, GV, alphas, penalty)
+
+    def coefficients(self, GV: np.ndarray, alpha: Any) -> np.ndarray:
+        """``C = G V S / (S^2 + alpha) U'`` (r, p1), for one alpha or one for each row (r, 1)."""
+        Z = GV / (self.values + alpha)
         if self.U is not None:
             return product(Z * self.s, self.U.T)
         return product(product(Z, self.V.T), self.B.T)  # diag(s) U' = V'B'

@@ -38,8 +38,9 @@ class Tridiagonal:
         self.cutoff = float(np.sqrt(default_cutoff(B)))
         self.rank = int(np.count_nonzero(values > self.cutoff**2 * self.largest))
 
-    def sweep(self, GQ: np.ndarray, alphas: np.ndarray) -> Sweep:
-        """Leave every function out, at every alpha; GQ is `project` of the outputs (r, N)."""
+    def sweep(self, G: np.ndarray, GQ: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """Leave every function out, at every alpha; GQ is ``project(G)``, and `penalty` (1, 1)."""
+        alphas = alphas * penalty.item()
         c = self._diagonals_of_inverse(alphas)
         norms = np.empty_like(c)  # of the rows of A
         step = max(1, _COLUMNS // max(len(GQ), 1))
@@ -55,9 +56,9 @@ class Tridiagonal:
         """``G Q`` (r, N)."""
         return product(G, self.Q)
 
-    def coefficients(self, GQ: np.ndarray, alpha: float) -> np.ndarray:
-        """``C = A' B'`` (r, p1)."""
-        return product(product(self._solve(GQ, alpha), self.Q.T), self.B.T)
+    def coefficients(self, GQ: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """``C = A' B'`` (r, p1) for one alpha (1, 1)."""
+        return product(product(self._solve(GQ, alpha.item()), self.Q.T), self.B.T)
 
     def condition(self, alpha: float) -> float:
         """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
