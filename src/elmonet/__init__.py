@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         FileError,
         InputError,
         InterpolationThresholdWarning,
+        MissingExtra,
         NumericsWarning,
         RankCollapseWarning,
     )
@@ -45,6 +46,7 @@ _HOME = {
         "FileError",
         "InputError",
         "InterpolationThresholdWarning",
+        "MissingExtra",
         "NumericsWarning",
         "RankCollapseWarning",
     ],
@@ -71,6 +73,7 @@ __all__ = [
     "InputError",
     "InterpolationThresholdWarning",
     "Linear",
+    "MissingExtra",
     "NotFittedError",
     "NumericsWarning",
     "OperatorData",

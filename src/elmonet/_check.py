@@ -16,6 +16,7 @@ __all__ = [
     "FileError",
     "InputError",
     "InterpolationThresholdWarning",
+    "MissingExtra",
     "NumericsWarning",
     "RankCollapseWarning",
     "choice",
@@ -38,6 +39,10 @@ class InputError(ElmonetError, ValueError):
 
 class FileError(ElmonetError, ValueError):
     """A file that is not a whole, readable elmonet model."""
+
+
+class MissingExtra(ElmonetError, ImportError):
+    """Something that an optional package does; the message says how to install it."""
 
 
 class NumericsWarning(UserWarning):

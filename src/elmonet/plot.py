@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet._check import ElmonetError, InputError, positive_integer
+from elmonet._check import InputError, MissingExtra, positive_integer
 from elmonet._fitted import require_fitted
 from elmonet.data import OperatorData
 from elmonet.metrics import relative_l2
@@ -186,7 +186,7 @@ def _new(rows: int, columns: int, layout: str = "constrained", **settings: Any) 
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ElmonetError('plots need matplotlib: pip install "elmonet[plot]"') from error
+        raise MissingExtra('plots need matplotlib: pip install "elmonet[plot]"') from error
     _, axes = pyplot.subplots(rows, columns, squeeze=False, layout=layout, **settings)
     return axes.ravel()
 

@@ -19,7 +19,7 @@ from safetensors.numpy import save as to_bytes
 
 from elmonet._check import FileError
 
-__all__ = ["FORMAT_VERSION", "digest", "read", "write"]
+__all__ = ["FORMAT_VERSION", "digest", "read", "write", "write_bytes"]
 
 FORMAT_VERSION = 1
 _FORMAT = "elmonet"
@@ -27,9 +27,6 @@ _FORMAT = "elmonet"
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays to `path`, atomically."""
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        raise FileError(f"cannot write {str(path)!r}: it must name a file in a folder that exists.")
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, sort_keys=True, allow_nan=False)
     metadata = {
@@ -38,11 +35,19 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
         "header": text,
         "sha256": _file_digest(FORMAT_VERSION, text, arrays),
     }
+    write_bytes(path, to_bytes(arrays, metadata))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path`: the file there is the old one or the new one, whole."""
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise FileError(f"cannot write {str(path)!r}: it must name a file in a folder that exists.")
     # A temporary file in the same folder, because only then os.replace is atomic.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(to_bytes(arrays, metadata))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _ordinary_mode())

@@ -1,0 +1,14 @@
+"""The trained rival: a vanilla DeepONet in PyTorch. The only place that trains by gradients."""
+
+from elmonet._check import MissingExtra
+
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    raise MissingExtra(
+        'the trained DeepONet needs PyTorch: pip install "elmonet[baselines]" (any torch from 2.4 on will do)'
+    ) from error
+
+from elmonet.baselines.deeponet import DeepONet, History
+
+__all__ = ["DeepONet", "History"]

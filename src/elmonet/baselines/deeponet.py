@@ -1,0 +1,216 @@
+"""DeepONet: the vanilla operator network, trained by Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, RegressorMixin
+from torch import Tensor
+
+from elmonet._check import InputError, coordinates, functions, number, outputs, positive_integer
+from elmonet._fitted import require_fitted
+from elmonet.baselines.networks import InnerProduct, activations_per_function, branch_network, dense
+from elmonet.metrics import relative_l2
+
+__all__ = ["DeepONet", "History"]
+
+_MEMORY = 1 << 28  # bytes of activations in one step
+_SAME = 1e-4  # a loss that falls by less than this part of itself has not improved
+
+
+@dataclass
+class History:
+    """What happened in training, at growing distances in time: three lists of equal length.
+
+    `seconds` of training alone, `loss` (mean squared error of the training data over that epoch) and
+    `error` (relative error of the validation data after it; empty without validation data).
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    error: list[float] = field(default_factory=list)
+
+
+class DeepONet(RegressorMixin, BaseEstimator):
+    """A DeepONet as it is usually trained: all weights, by Adam, in single precision.
+
+        G(u)(y) = sum_k b_k(u) t_k(y) ,       minimise the mean of (G(u_i)(y_j) - s_ij)^2 ,
+
+    with branch b and trunk t of ReLU layers in PyTorch's default initialisation. It has the `fit` and
+    `predict` of `ELMDeepONet`, so that the two can be exchanged in a comparison.
+
+    Parameters
+    ----------
+    branch, trunk : widths of the dense layers; the last ones are the p that meet in the inner product.
+    channels : output channels of convolutions (3 x 3, stride 2) before the dense layers of the branch,
+        for images.
+    epochs, seconds : the budget; whichever ends first. None: no limit on the seconds.
+    batch_size : functions in a step. None: all of them, or as many as keep a step's activations below
+        256 MiB.
+    learning_rate : Adam's.
+    patience : stop after so many epochs in which the loss has not fallen. None: use the whole budget.
+    random_state : seed of the weights and of the batches.
+
+    Attributes
+    ----------
+    network_ : the `torch.nn.Module`, with the weights of the epoch of least loss.
+    n_parameters_, epochs_, seconds_ : how many weights, and what the training took.
+    stopped_ : why it ended: "epochs", "seconds", "patience" or "diverged".
+    history_ : `History`.
+
+    Examples
+    --------
+    >>> from elmonet import problems
+    >>> data = problems.antiderivative(n_train=20, n_test=5)
+    >>> model = DeepONet((16, 16), (16, 16), epochs=3, random_state=0)
+    >>> model.fit(data.u_train, data.s_train, points=data.points).predict(data.u_test).shape
+    (5, 100)
+    """
+
+    def __init__(
+        self,
+        branch: Sequence[int] = (64, 64, 64),
+        trunk: Sequence[int] = (64, 64, 64),
+        *,
+        channels: Sequence[int] = (),
+        epochs: int = 10_000,
+        seconds: float | None = None,
+        batch_size: int | None = None,
+        learning_rate: float = 1e-3,
+        patience: int | None = None,
+        random_state: int = 0,
+    ):
+        self.branch = branch
+        self.trunk = trunk
+        self.channels = channels
+        self.epochs = epochs
+        self.seconds = seconds
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        points: Any,
+        validation: tuple[Any, Any] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Self:
+        """Train on input functions X (N, ...) and outputs y (N, M) at the points (M, d).
+
+        `validation`, a pair like (X, y), is looked at for `history_.error` only, with the clock stopped.
+        `progress` is called now and then with the part of the budget that is used up, from 0 to 1.
+        """
+        X = functions(self, X, reset=True)
+        y = outputs(y, len(X)).reshape(len(X), -1)
+        self.points_ = coordinates(points, n_points=y.shape[1])
+        self.dtype_ = y.dtype
+        with torch.random.fork_rng():
+            torch.manual_seed(positive_integer(self.random_state, "random_state", minimum=0))
+            self._build()
+            self._train(_tensor(X), _tensor(y), validation, progress)
+        return self
+
+    def predict(self, X: Any, points: Any = None) -> np.ndarray:
+        """Output functions (N, M) at the training points, or at other points (M, d)."""
+        require_fitted(self, "network_")
+        u = _tensor(functions(self, X, reset=False))
+        P = self.points_ if points is None else coordinates(points, dimension=self.points_.shape[1])
+        rows = self._functions_in_memory(len(P))
+        with torch.no_grad():
+            parts = [self.network_(part, _tensor(P)).numpy() for part in u.split(rows)]
+        return np.concatenate(parts).astype(self.dtype_)
+
+    def _build(self) -> None:
+        if len(self.branch) == 0 or len(self.trunk) == 0 or self.branch[-1] != self.trunk[-1]:
+            raise InputError(
+                "branch and trunk must end with the same width, for their inner product; got "
+                f"{tuple(self.branch)} and {tuple(self.trunk)}."
+            )
+        if self.channels and len(self.input_shape_) not in (2, 3):
+            raise InputError(
+                "convolutions need images (N, height, width) or (N, channels, height, width); got inputs "
+                f"of shape {('N', *self.input_shape_)}."
+            )
+        branch = branch_network(self.input_shape_, self.channels, self.branch)
+        self.network_ = InnerProduct(branch, dense(self.points_.shape[1], *self.trunk))
+        self.n_parameters_ = sum(weights.numel() for weights in self.network_.parameters())
+        self._per_function = activations_per_function(branch, self.input_shape_)
+
+    def _functions_in_memory(self, n_points: int) -> int:
+        """How many functions a step can take: 4 bytes for each value, its gradient and two temporaries."""
+        return max(1, _MEMORY // (16 * (self._per_function + n_points)))
+
+    def _train(self, u: Tensor, s: Tensor, validation: Any, progress: Any) -> None:
+        epochs = positive_integer(self.epochs, "epochs")
+        budget = np.inf if self.seconds is None else number(self.seconds, "seconds", strict=True)
+        patience = np.inf if self.patience is None else positive_integer(self.patience, "patience")
+        batch = self._functions_in_memory(s.shape[1])
+        if self.batch_size is not None:
+            batch = positive_integer(self.batch_size, "batch_size")
+        rate = number(self.learning_rate, "learning_rate", strict=True)
+        optimiser = torch.optim.Adam(self.network_.parameters(), lr=rate)
+        P = _tensor(self.points_)
+        self.history_, self.stopped_ = History(), "epochs"
+        best, best_weights, since_best = np.inf, self._weights(), 0
+        looked, aside, started = 0.0, 0.0, perf_counter()  # seconds spent looking do not count as training
+        for epoch in range(1, epochs + 1):
+            loss = sum(self._step(optimiser, u, s, P, rows) for rows in _batches(len(u), batch)) / s.numel()
+            clock = perf_counter() - started - aside
+            since_best = 0 if loss < best * (1 - _SAME) else since_best + 1
+            if loss < best:
+                best, best_weights = loss, self._weights()
+            if not np.isfinite(loss):
+                self.stopped_ = "diverged"
+            elif clock >= budget:
+                self.stopped_ = "seconds"
+            elif since_best >= patience:
+                self.stopped_ = "patience"
+            done = epoch == epochs or self.stopped_ != "epochs"
+            if done or clock >= max(1.05 * looked, looked + 0.05):
+                looked = clock
+                self._look(clock, loss, validation)
+                if progress is not None:
+                    progress(1.0 if done else max(epoch / epochs, clock / budget))
+                aside = perf_counter() - started - clock
+            if done:
+                break
+        self.epochs_, self.seconds_ = epoch, clock
+        self.network_.load_state_dict(best_weights)
+
+    def _step(self, optimiser: Any, u: Tensor, s: Tensor, P: Tensor, rows: Any) -> float:
+        """One step of Adam; returns the sum of squared errors before it."""
+        optimiser.zero_grad(set_to_none=True)
+        target = s[rows]
+        loss = torch.nn.functional.mse_loss(self.network_(u[rows], P), target)
+        loss.backward()
+        optimiser.step()
+        return loss.item() * target.numel()
+
+    def _look(self, clock: float, loss: float, validation: Any) -> None:
+        self.history_.seconds.append(clock)
+        self.history_.loss.append(loss)
+        if validation is not None:
+            X, y = validation
+            self.history_.error.append(relative_l2(self.predict(X), y))
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: weights.clone() for name, weights in self.network_.state_dict().items()}
+
+
+def _batches(n: int, size: int) -> Iterator[Any]:
+    """Rows of each step: all in order, or shuffled batches."""
+    if size >= n:
+        return iter([slice(None)])
+    return iter(torch.randperm(n).split(size))
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))

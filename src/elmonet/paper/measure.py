@@ -1,0 +1,259 @@
+"""What a run measures: each function computes one record of numbers, ready for JSON."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from itertools import product
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import MissingExtra, NumericsWarning
+from elmonet.data import OperatorData
+from elmonet.features import MLP, SLFN, Sinusoid
+from elmonet.metrics import relative_l2
+from elmonet.model import ELMDeepONet
+from elmonet.paper.effort import Effort
+from elmonet.paper.recipes import CLOSED_FORM, TRAINED, Recipe
+from elmonet.solve import Pinv, Ridge
+
+__all__ = ["bases", "closed_form", "describe_data", "formulas", "sensitivity", "trained", "widths"]
+
+Record = dict[str, Any]
+Report = Callable[[float], None]
+"""Told now and then which part of a measurement is done, from 0 to 1."""
+
+_FITS = 3  # a short fit is timed as the median of so many
+_TRUNKS: dict[str, Callable[..., Any]] = {
+    "ELM-DeepONet": MLP,
+    "Sinusoidal ELM-DeepONet": lambda width, random_state: Sinusoid(width),
+}
+
+
+def describe_data(data: OperatorData, report: Report) -> Record:
+    """The test functions that the figures show, and where they live."""
+    k = len(_samples(data))
+    return {
+        "rms": float(np.sqrt(np.mean(data.s_train**2))),
+        "samples": list(range(k)),
+        "sensors": _short(data.sensors),
+        "points": _short(data.points),
+        "inputs": _short(data.u_test[:k]),
+        "outputs": _short(data.s_test[:k]),
+    }
+
+
+def trained(data: OperatorData, report: Report, *, model: str, effort: Effort, seed: int) -> Record:
+    """Train a DeepONet of the paper; without PyTorch, say how to get it."""
+    try:
+        from elmonet.baselines import DeepONet
+    except MissingExtra as error:
+        return {"skipped": str(error)}
+    budget: dict[str, Any] = {
+        "epochs": effort.epochs,
+        "seconds": effort.seconds,
+        "batch_size": effort.batch_size,
+    }
+    network = DeepONet(**TRAINED[data.name][model], **budget, random_state=seed)
+    _settle()
+    test = (data.u_test, data.s_test)
+    network.fit(data.u_train, data.s_train, data.points, validation=test, progress=report)
+    return {
+        "parameters": network.n_parameters_,
+        "seconds": network.seconds_,
+        "epochs": network.epochs_,
+        "stopped": network.stopped_,
+        "error": relative_l2(network.predict(data.u_test), data.s_test),
+        "history": {name: _short(values) for name, values in asdict(network.history_).items()},
+        "predictions": _short(network.predict(_samples(data))),
+    }
+
+
+def closed_form(
+    data: OperatorData, report: Report, *, model: str, solver: str, effort: Effort, seed: int
+) -> Record:
+    """Fit an ELM-DeepONet of the paper; p1 and p2, where open, by leave-one-out on the training data."""
+    recipe = CLOSED_FORM[data.name][model]
+    if solver == "printed":
+        data = _single(data)
+    grid = list(
+        product(
+            effort.darcy_p1 if recipe.p1 is None else [recipe.p1],
+            effort.darcy_p2 if recipe.p2 is None else [recipe.p2],
+        )
+    )
+    searched: list[list[float]] = []
+    started = time.perf_counter()
+    for widths in grid if len(grid) > 1 else []:
+        report(len(searched) / (len(grid) + 1))
+        fitted = _fit(_model(recipe, *widths, solver, seed), data)
+        searched.append([*widths, fitted.solution_.loo_error])
+    search_seconds = time.perf_counter() - started
+    p1, p2 = grid[int(np.argmin([loo for *_, loo in searched]))] if searched else grid[0]
+
+    timings: list[float] = []
+    while not timings or (len(timings) < _FITS and timings[0] < 1):
+        _settle()
+        unfitted = _model(recipe, p1, p2, solver, seed)
+        started = time.perf_counter()
+        fitted = _fit(unfitted, data)
+        timings.append(time.perf_counter() - started)
+    return {
+        "p1": p1,
+        "p2": p2,
+        "parameters": p1 * p2,
+        "seconds": median(timings),
+        "error": relative_l2(fitted.predict(data.u_test), data.s_test),
+        "loo_error": fitted.solution_.loo_error,
+        "alpha": fitted.solution_.alpha,
+        "searched": searched,
+        "search_seconds": search_seconds,
+        "predictions": _short(fitted.predict(_samples(data))),
+    }
+
+
+def sensitivity(
+    data: OperatorData, report: Report, *, model: str, trial: int, effort: Effort, seed: int
+) -> Record:
+    """Errors for every p1 (rows) and p2 (columns), for one draw of the networks."""
+    branch_seed, trunk_seed = _seeds(seed, trial)
+    record: Record = {"p1": list(effort.widths), "p2": list(effort.widths), "printed": [], "ours": []}
+    for solver in ("printed", "ours"):
+        chosen = _single(data) if solver == "printed" else data
+        trunks = [_TRUNKS[model](p2, random_state=trunk_seed) for p2 in effort.widths]
+        Ts = [trunk.fit_transform(chosen.points) for trunk in trunks]
+        for p1 in effort.widths:
+            report((len(record["printed"]) + len(record["ours"])) / (2 * len(effort.widths)))
+            B, B_test = _branch_features(chosen, p1, branch_seed)
+            record[solver].append([_test_error(_solver(solver), T, B, B_test, chosen) for T in Ts])
+    return record
+
+
+def widths(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
+    """Errors against p1 with exact pseudoinverses, with those of single precision, and with ridge."""
+    branch_seed, _ = _seeds(seed, 0)
+    record: Record = {"p1": list(effort.branch_widths), "functions": len(data.u_train)}
+    for name, solver, chosen in (
+        ("pinv64", Pinv(), data),
+        ("pinv32", Pinv(), _single(data)),
+        ("ridge", Ridge("loo"), data),
+    ):
+        T = Sinusoid(100).fit_transform(chosen.points)
+        record[name] = [
+            _test_error(solver, T, *_branch_features(chosen, p1, branch_seed), chosen)
+            for p1 in effort.branch_widths
+        ]
+    return record
+
+
+def bases(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
+    """Rank of each trunk on the points, and the error of the best approximation in its span."""
+    _, trunk_seed = _seeds(seed, 0)
+    flat = data.points.shape[1] == 1
+    kinds: dict[str, Callable[[int], Any]] = {
+        "printed": Sinusoid,
+        "tensor": lambda p2: Sinusoid(p2, basis="tensor"),
+        "mlp": lambda p2: MLP(p2, random_state=trunk_seed),
+    }
+    p2s = effort.widths if flat else effort.darcy_p2
+    record: Record = {"p2": list(p2s)}
+    for name, trunk in kinds.items():
+        rows = [_span(trunk(p2).fit_transform(data.points), data.s_test) for p2 in p2s]
+        record[name] = {"rank": [rank for rank, _ in rows], "projection": [error for _, error in rows]}
+    return record
+
+
+def formulas(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
+    """Errors against p2 with the formula that the paper prints for T^+, in single precision.
+
+    ``T^+ = (T'T)^-1 T'``, with a pseudoinverse in place of the inverse, which does not exist: it squares
+    the condition of T, and its cut-off grows with p2.
+    """
+    branch_seed, trunk_seed = _seeds(seed, 0)
+    single = _single(data)
+    p1 = max(effort.widths[:-1])
+    B, B_test = _branch_features(single, p1, branch_seed)
+    record: Record = {"p1": p1, "p2": list(effort.widths)}
+    for model, trunk in _TRUNKS.items():
+        Ts = [trunk(p2, random_state=trunk_seed).fit_transform(single.points) for p2 in effort.widths]
+        record[model] = [_test_error(_GramPinv(), T, B, B_test, single) for T in Ts]
+    return record
+
+
+class _GramPinv(Pinv):
+    """`Pinv` with ``pinv(T'T) T'`` for T^+."""
+
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Any:
+        # pinv(T'T) T' G = pinv(T) projected on the singular values that T'T can see: with T = U S V',
+        # T'T = V S^2 V', so that a value s is kept where s^2 > p2 eps s_max^2.
+        U, s, Vt = np.linalg.svd(T, full_matrices=False)
+        seen = s**2 > T.shape[1] * np.finfo(T.dtype).eps * s[0] ** 2
+        visible = (U[:, seen] * s[seen]) @ Vt[seen]
+        return super().solve(visible, B, G)
+
+
+def _model(recipe: Recipe, p1: int, p2: int, solver: str, seed: int) -> ELMDeepONet:
+    branch, trunk = recipe.branch(p1), recipe.trunk(p2)
+    return ELMDeepONet(branch, trunk, _solver(solver), scale_inputs=False, random_state=seed)
+
+
+def _solver(name: str) -> Any:
+    return Pinv() if name == "printed" else Ridge("loo")
+
+
+def _fit(model: ELMDeepONet, data: OperatorData) -> ELMDeepONet:
+    """Fit without warnings: that the printed recipe is fragile is what the report is about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericsWarning)
+        return model.fit(data.u_train, data.s_train, points=data.points)
+
+
+def _test_error(solver: Any, T: np.ndarray, B: np.ndarray, B_test: np.ndarray, data: OperatorData) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericsWarning)
+        W = solver.solve(T, B, data.s_train.T).W
+    return relative_l2(((T @ W) @ B_test).T, data.s_test)
+
+
+def _branch_features(data: OperatorData, p1: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """B (p1, N) of the training and of the test functions."""
+    branch = SLFN(p1, random_state=seed).fit(data.u_train)
+    return branch.transform(data.u_train).T, branch.transform(data.u_test).T
+
+
+def _span(T: np.ndarray, s: np.ndarray) -> tuple[int, float]:
+    U, values, _ = np.linalg.svd(T, full_matrices=False)
+    rank = int(np.sum(values > max(T.shape) * np.finfo(T.dtype).eps * values[0]))
+    Q = U[:, :rank]
+    return rank, relative_l2((s @ Q) @ Q.T, s)
+
+
+def _single(data: OperatorData) -> OperatorData:
+    """The same data in single precision, all that the printed recipe sees; the test outputs are kept."""
+    names = ("u_train", "s_train", "u_test", "points")
+    return replace(data, **{name: getattr(data, name).astype(np.float32) for name in names})
+
+
+def _samples(data: OperatorData) -> np.ndarray:
+    """The test functions that the figures show: two for the inverse problem, as in the paper."""
+    return data.u_test[: 2 if data.name == "inverse_source" else 1]
+
+
+def _seeds(seed: int, trial: int) -> list[int]:
+    return [int(s) for s in np.random.SeedSequence((seed, trial)).generate_state(2)]
+
+
+def _settle() -> None:
+    """Let the threads of the last computation go to sleep: they spin for a while and would slow the next."""
+    time.sleep(0.1)
+
+
+def _short(values: Any) -> Any:
+    """Nested lists of numbers with five significant digits, enough for a picture."""
+    if np.ndim(values) == 0:
+        return float(f"{float(values):.5g}")
+    return [_short(value) for value in values]

@@ -1,0 +1,118 @@
+"""The report of a run: figures, one page of Markdown, one self-contained page of HTML."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from elmonet._check import MissingExtra
+from elmonet.paper.differences import differences
+from elmonet.paper.printed import printed
+from elmonet.paper.tables import duration, markdown_table, tables, verdicts
+from elmonet.store import write_bytes
+
+__all__ = ["draw_figures", "markdown", "write_report"]
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 0.9em; display: block; overflow-x: auto; }
+th, td { padding: 0.3em 0.8em; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
+th { border-bottom: 2px solid #888; }
+td { font-variant-numeric: tabular-nums; }
+img { max-width: 100%; height: auto; }
+code { background: #f4f4f4; padding: 0 0.2em; }
+"""
+
+
+def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:
+    """Write ``figures/*.png``, ``report.md`` and ``report.html`` of a run to the folder `out`.
+
+    Without matplotlib the pages say how to get the figures. Returns the two pages.
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    captions = draw_figures(results, out / "figures")
+    text = markdown(results, captions)
+    pages = [out / "report.md", out / "report.html"]
+    write_bytes(pages[0], text.encode())
+    write_bytes(pages[1], _html(text, out).encode())
+    return pages
+
+
+def draw_figures(results: dict[str, Any], folder: Path) -> dict[str, str] | None:
+    """Draw the figures to the folder; their captions by name, or None without matplotlib."""
+    from elmonet.paper.figures import CAPTIONS, draw
+
+    try:
+        figures = draw(results)
+    except MissingExtra:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        figure.savefig(folder / f"{name}.png", dpi=150)
+    return {name: CAPTIONS[name] for name in figures}
+
+
+def markdown(results: dict[str, Any], captions: dict[str, str] | None) -> str:
+    """The report as Markdown; the figures are looked for in ``figures/``."""
+    parts = ["# The paper's numbers, and the same measured here", _opening(results)]
+    for table in (*tables(results), verdicts(results)):
+        if table.rows:
+            parts += [f"## {table.title}", markdown_table(table), *table.notes]
+    parts.append("## Figures")
+    if captions is None:
+        parts.append('Not drawn: they need matplotlib, `pip install "elmonet[plot]"`.')
+    else:
+        parts += [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in captions.items()]
+    page = differences(results)
+    if page:
+        parts.append(page.replace("\n##", "\n###").replace("# ", "## ", 1))
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(results: dict[str, Any]) -> str:
+    machine, effort = results["machine"], results["effort"]
+    budget = f"{effort['epochs']} epochs"
+    if effort["seconds"] is not None:
+        budget = f"at most {duration(effort['seconds'])} or {budget}"
+    steps = "one step an epoch" if effort["batch_size"] is None else f"batches of {effort['batch_size']}"
+    versions = [machine["system"], machine["processor"], f"{machine['cores']} cores"]
+    versions += [f"{name} {machine[name]}" for name in ("python", "numpy", "scipy", "torch") if machine[name]]
+    return "\n".join(
+        [
+            f"Source of the paper's numbers, measured on {printed()['machine']}: {printed()['source']}.",
+            "",
+            "Each cell gives the relative error on new functions and the seconds of training.",
+            "",
+            "- *parameters*: as printed in the paper, and as counted here.",
+            "- *paper*: as printed there.",
+            "- *as printed*: its recipe run here, float32 pseudoinverses with the cut-off max(shape) eps.",
+            '- *our solver*: the same branch and trunk in float64, `Ridge("loo")`.',
+            f"- *trained*: the vanilla DeepONet, Adam with rate 1e-3, {budget}, {steps}; the weights of "
+            "least training loss.",
+            "",
+            f"elmonet {results['elmonet']}, {results['date']}, seed {results['seed']}, {effort['functions']} "
+            f"training and {effort['functions']} test functions. {', '.join(versions)}.",
+        ]
+    )
+
+
+def _html(text: str, folder: Path) -> str:
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark").enable("table").render(text)
+    body = re.sub(r'src="(figures/\w+\.png)"', lambda found: f'src="{_inline(folder / found[1])}"', body)
+    title = escape(text.splitlines()[0].removeprefix("# "))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
+
+
+def _inline(path: Path) -> str:
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()

@@ -1,0 +1,219 @@
+"""Run the experiments, one task after the other, and keep what is finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from elmonet import __version__
+from elmonet._check import FileError, InputError, choice, positive_integer
+from elmonet.data import OperatorData
+from elmonet.paper import measure
+from elmonet.paper.effort import SHORT, Effort
+from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, PROBLEMS, TRAINED
+from elmonet.store import write_bytes
+
+__all__ = ["Progress", "as_json", "read_results", "reproduce"]
+
+FORMAT = 1
+
+Progress = Callable[[str, float, float], None]
+"""Called as progress(what, done, total): what is being done, and how much of the work is behind us."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work: the name of its record, a guess of its seconds, its problem, what to measure."""
+
+    name: str
+    what: str
+    cost: float
+    problem: str
+    measure: Callable[[OperatorData, Callable[[float], None]], dict[str, Any]]
+
+
+def reproduce(
+    experiments: Sequence[str] = EXPERIMENTS,
+    *,
+    effort: Effort = SHORT,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Measure what the paper's tables and figures show.
+
+    Parameters
+    ----------
+    experiments : some of `EXPERIMENTS`.
+    effort : how much work, `SHORT` or `FULL` or an `Effort` of your own.
+    out : folder in which ``results.json`` is written after every task, so that nothing finished is lost.
+        A file that is there already is renamed to ``results.previous.json``. None: no file.
+    resume : go on with the run in `out`, which must have had the same effort and seed.
+    seed : of the data and the networks.
+    progress : see `Progress`.
+
+    Returns
+    -------
+    The results: ``results["done"]`` maps the name of each task to its record. `write_report` takes them.
+    """
+    for name in experiments:
+        choice(name, "experiment", EXPERIMENTS)
+    seed = positive_integer(seed, "seed", minimum=0)
+    if resume and out is None:
+        raise InputError("resume needs out, the folder of the run to go on with.")
+    results = _fresh(effort, seed)
+    file = None if out is None else Path(out) / "results.json"
+    if file is not None and file.exists():
+        if resume:
+            results = _continued(file, results)
+        else:
+            file.replace(file.with_name("results.previous.json"))
+    chosen = {name for name in EXPERIMENTS if name in {*experiments, *results["experiments"]}}
+    results["experiments"] = [name for name in EXPERIMENTS if name in chosen]
+
+    tasks = [task for name in results["experiments"] for task in _tasks(name, effort, seed)]
+    done, total = 0.0, sum(task.cost for task in tasks)
+    for task in tasks:
+        report = _part(progress, task, done, total)
+        report(0.0)
+        record = results["done"].get(task.name)
+        if record is None or "skipped" in record:
+            data = _data(task.problem, effort.functions, seed)
+            results["done"][task.name] = task.measure(data, report)
+            if file is not None:
+                _save(results, file)
+        done += task.cost
+    if progress is not None:
+        progress("done", total, total)
+    return results
+
+
+def read_results(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the ``results.json`` of a run."""
+    try:
+        results = json.loads(Path(path).read_text())
+        known = results["format"] == FORMAT and isinstance(results["done"], dict)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise FileError(f"{str(path)!r} cannot be read as the results of a run: {error}") from error
+    if not known:
+        raise FileError(f"{str(path)!r} holds results of another version of elmonet; run it again.")
+    return results
+
+
+def as_json(results: dict[str, Any]) -> str:
+    """The results as JSON with one record a line."""
+    head = {name: value for name, value in results.items() if name != "done"}
+    records = [f"  {json.dumps(name)}: {json.dumps(record)}" for name, record in results["done"].items()]
+    opening = json.dumps(head, indent=1).removesuffix("\n}")
+    return opening + ',\n "done": {\n' + ",\n".join(records) + "\n }\n}\n"
+
+
+def _tasks(experiment: str, effort: Effort, seed: int) -> Iterator[Task]:
+    """The work of one experiment; the models of the sensitivity tables are those of the antiderivative."""
+    problem = "antiderivative" if experiment == "sensitivity" else experiment
+    title = experiment.replace("_", " ")
+    settings: dict[str, Any] = {"effort": effort, "seed": seed}
+    slow = 10.0 if experiment == "darcy" else 1.0
+
+    def task(name: str, what: str, cost: float, function: Any, **more: Any) -> Task:
+        measure_it = partial(function, **settings, **more)
+        return Task(f"{experiment}/{name}", f"{title}: {what}", cost, problem, measure_it)
+
+    if experiment == "sensitivity":
+        for trial in range(effort.trials):
+            for model in CLOSED_FORM[problem]:
+                what = f"{model}, trial {trial + 1} of {effort.trials}"
+                yield task(f"{model}/{trial}", what, 20, measure.sensitivity, model=model, trial=trial)
+        yield task("widths", "error against p1", 15, measure.widths)
+        yield task("bases", "rank of the bases", 5, measure.bases)
+        yield task("formulas", "the printed formula for T+", 5, measure.formulas)
+        return
+    yield Task(f"{experiment}/data", f"{title}: making data", slow, problem, measure.describe_data)
+    for model in TRAINED[experiment]:
+        seconds = effort.seconds or effort.epochs * (0.04 if experiment == "darcy" else 0.008)
+        yield task(model, f"training {model}", seconds, measure.trained, model=model)
+    for model, recipe in CLOSED_FORM[experiment].items():
+        for solver in recipe.solvers:
+            what = f"solving {model}, {'as printed' if solver == 'printed' else 'our solver'}"
+            yield task(f"{model}/{solver}", what, slow, measure.closed_form, model=model, solver=solver)
+    if experiment == "darcy":
+        yield task("bases", "rank of the bases", slow / 3, measure.bases)
+
+
+@lru_cache(maxsize=1)
+def _data(problem: str, functions: int, seed: int) -> OperatorData:
+    return PROBLEMS[problem](n_train=functions, n_test=functions, seed=seed)
+
+
+def _part(progress: Progress | None, task: Task, done: float, total: float) -> Callable[[float], None]:
+    """A function that tells how far the task is, as a part of the whole run."""
+
+    def report(fraction: float) -> None:
+        if progress is not None:
+            progress(task.what, done + fraction * task.cost, total)
+
+    return report
+
+
+def _fresh(effort: Effort, seed: int) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "elmonet": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": _machine(),
+        "effort": json.loads(json.dumps(asdict(effort))),
+        "seed": seed,
+        "experiments": [],
+        "done": {},
+    }
+
+
+def _continued(file: Path, fresh: dict[str, Any]) -> dict[str, Any]:
+    old = read_results(file)
+    for setting in ("effort", "seed", "elmonet"):
+        if old.get(setting) != fresh[setting]:
+            raise InputError(
+                f"{str(file)!r} is of a run with another {setting} ({old.get(setting)}, now "
+                f"{fresh[setting]}). Give the same options as then, or another folder with --out."
+            )
+    return {**old, "machine": fresh["machine"], "date": fresh["date"]}
+
+
+def _save(results: dict[str, Any], file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(file, as_json(results).encode())
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "torch")},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

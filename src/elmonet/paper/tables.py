@@ -1,0 +1,226 @@
+"""Tables, made of the results of a run and of the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from elmonet.paper.printed import printed, printed_row
+from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with
+
+__all__ = [
+    "TITLES",
+    "Table",
+    "duration",
+    "markdown_table",
+    "percent",
+    "sensitivity_mean",
+    "tables",
+    "verdicts",
+]
+
+TITLES = {
+    "antiderivative": "Antiderivative",
+    "nonlinear_ode": "Nonlinear ODE",
+    "darcy": "Darcy flow",
+    "inverse_source": "Inverse source",
+}
+_NONE = "–"  # noqa: RUF001
+_SPEED, _GROWTH = 50, 0.2
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text; `notes` go below it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: list[str] = field(default_factory=list)
+
+
+def tables(results: dict[str, Any]) -> list[Table]:
+    """Every table of the paper for which the results have something."""
+    done, made = results["done"], []
+    for experiment in EXPERIMENTS:
+        if experiment == "sensitivity":
+            made += [_sensitivity(model, done) for model in CLOSED_FORM["antiderivative"]]
+        else:
+            made.append(_models(experiment, done))
+    return [table for table in made if table.rows]
+
+
+def verdicts(results: dict[str, Any]) -> Table:
+    """Each closed-form model, with our solver, against the trained networks beside it."""
+    done, effort = results["done"], results["effort"]
+    rows = []
+    for problem, models in CLOSED_FORM.items():
+        for model in models:
+            ours = done.get(f"{problem}/{model}/ours")
+            beside = {name: done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)}
+            rivals = {name: record for name, record in beside.items() if "error" in record}
+            if ours is not None and rivals:
+                speed, error = _faster(ours, rivals, effort["epochs"]), _better(ours, rivals)
+                rows.append((TITLES[problem], model, speed, error))
+    notes = [
+        f"Expected: at least {_SPEED} times as fast as the fastest trained network beside it, and an error "
+        "below that of the best of them. Where that is not so, the cell says NO."
+    ]
+    if any("~" in row[2] for row in rows):
+        notes.append(
+            f"~: its training was cut short; the ratio is for {effort['epochs']} epochs at the speed "
+            "measured, the error that when it was cut."
+        )
+    for model in CLOSED_FORM["antiderivative"]:
+        grid = sensitivity_mean(model, "ours", done)
+        if grid is not None and 100 in grid["p2"]:
+            growth = _growth(grid)
+            notes.append(
+                f"Growth with p2, {model}: with our solver the error at p2 > 100 is at most {growth:.1%} "
+                f"above that at p2 = 100{'' if growth <= _GROWTH else ': NO, more than expected'}."
+            )
+    return Table("Closed form against training", ("problem", "model", "times as fast", "error"), rows, notes)
+
+
+def sensitivity_mean(model: str, solver: str, done: dict[str, Any]) -> dict[str, Any] | None:
+    """Mean and standard deviation over the trials that are there: {"p1", "p2", "mean", "std", "trials"}."""
+    prefix = f"sensitivity/{model}/"
+    trials = [record for name, record in done.items() if name.startswith(prefix)]
+    if not trials:
+        return None
+    errors = np.array([record[solver] for record in trials])
+    return {
+        "p1": trials[0]["p1"],
+        "p2": trials[0]["p2"],
+        "mean": errors.mean(axis=0),
+        "std": errors.std(axis=0),
+        "trials": len(trials),
+    }
+
+
+def markdown_table(table: Table) -> str:
+    """The table as Markdown, without title and notes."""
+    lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _models(problem: str, done: dict[str, Any]) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for model in TRAINED[problem]:
+        record = done.get(f"{problem}/{model}")
+        if record is not None:
+            paper = printed_row(problem, model)
+            rows.append((model, _parameters(paper, record), _cell(paper), _NONE, _NONE, _cell(record)))
+    for model in CLOSED_FORM[problem]:
+        as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
+        record = ours or as_printed
+        if record is not None:
+            paper = printed_row(problem, model)
+            parameters = _parameters(paper, record)
+            rows.append((model, parameters, _cell(paper), _cell(as_printed), _cell(ours), _NONE))
+    columns = ("model", "parameters", "paper", "as printed", "our solver", "trained")
+    table = Table(TITLES[problem], columns, rows)
+    skipped = {r["skipped"] for m in TRAINED[problem] if "skipped" in (r := done.get(f"{problem}/{m}", {}))}
+    table.notes.extend(f"Rows without a trained network: {reason}." for reason in sorted(skipped))
+    if problem == "darcy":
+        table.notes.extend(_searched(done))
+    return table
+
+
+def _searched(done: dict[str, Any]) -> list[str]:
+    """What the grid search chose, in one sentence for each solver."""
+    notes = []
+    for solver, name in (("printed", "as printed"), ("ours", "our solver")):
+        chosen = [
+            f"{model} {record['p1']} x {record['p2']}"
+            for model in CLOSED_FORM["darcy"]
+            if (record := done.get(f"darcy/{model}/{solver}"))
+        ]
+        if chosen:
+            notes.append(f"p1 x p2 by leave-one-out on the training data, {name}: " + ", ".join(chosen) + ".")
+    return notes
+
+
+def _sensitivity(model: str, done: dict[str, Any]) -> Table:
+    """Each cell: paper / as printed / our solver, in per cent."""
+    title = f"Sensitivity of the {model}"
+    as_printed, ours = (sensitivity_mean(model, solver, done) for solver in ("printed", "ours"))
+    if as_printed is None or ours is None:
+        return Table(title, (), [])
+    paper = printed()["sensitivity"]
+    rows = []
+    for i, p1 in enumerate(ours["p1"]):
+        cells = []
+        for j, p2 in enumerate(ours["p2"]):
+            known = p1 in paper["p1"] and p2 in paper["p2"]
+            theirs = paper["error"][model][paper["p1"].index(p1)][paper["p2"].index(p2)] if known else None
+            values = (theirs, as_printed["mean"][i, j], ours["mean"][i, j])
+            cells.append("/".join(_NONE if v is None else f"{100 * v:.2g}" for v in values))
+        rows.append((str(p1), *cells))
+    columns = ("p1", *(f"p2 = {p2}" for p2 in ours["p2"]))
+    note = (
+        "Relative errors in per cent: paper/the recipe as printed/our solver; mean over "
+        f"{ours['trials']} draws of the networks (the paper: 10)."
+    )
+    return Table(title, columns, rows, [note])
+
+
+def _faster(ours: dict[str, Any], rivals: dict[str, Any], epochs: int) -> str:
+    whole = {
+        name: record["seconds"] * (epochs / record["epochs"] if record["stopped"] == "seconds" else 1)
+        for name, record in rivals.items()
+    }
+    name = min(whole, key=lambda name: whole[name])
+    ratio = whole[name] / ours["seconds"]
+    about = "~" if rivals[name]["stopped"] == "seconds" else ""
+    return f"{'' if ratio >= _SPEED else 'NO: '}{about}{ratio:.0f} x {name}"
+
+
+def _better(ours: dict[str, Any], rivals: dict[str, Any]) -> str:
+    name = min(rivals, key=lambda name: rivals[name]["error"])
+    less = ours["error"] < rivals[name]["error"]
+    here, theirs = percent(ours["error"]), percent(rivals[name]["error"])
+    return f"{here} < {theirs}, {name}" if less else f"NO: {here} > {theirs}, {name}"
+
+
+def _growth(grid: dict[str, Any]) -> float:
+    """By how much the error at any p2 > 100 exceeds that at p2 = 100, at worst over p1."""
+    base = grid["p2"].index(100)
+    return float(np.max(grid["mean"][:, base:] / grid["mean"][:, [base]]) - 1)
+
+
+def _cell(record: dict[str, Any] | None) -> str:
+    if record is None:
+        return _NONE
+    if "skipped" in record:
+        return "not run"
+    return f"{percent(record['error'])}, {duration(record['seconds'])}"
+
+
+def _parameters(paper: dict[str, Any] | None, record: dict[str, Any]) -> str:
+    here = f"{record['parameters']:,}" if "parameters" in record else _NONE
+    return f"{paper['parameters'] if paper else _NONE}, {here}"
+
+
+def percent(error: float) -> str:
+    """An error as a percentage with three significant digits.
+
+    >>> percent(0.0212), percent(0.000123)
+    ('2.12 %', '0.0123 %')
+    """
+    value = 100 * error
+    decimals = max(0, 2 - int(np.floor(np.log10(value)))) if 0 < value < np.inf else 0
+    return f"{value:.{min(decimals, 9)}f} %"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with two decimals below ten, one below a hundred, none above.
+
+    >>> duration(0.1371), duration(31.22), duration(437)
+    ('0.14 s', '31.2 s', '437 s')
+    """
+    decimals = 2 if seconds < 10 else 1 if seconds < 100 else 0
+    return f"{seconds:.{decimals}f} s"
