@@ -11,7 +11,7 @@ from elmonet.paper.tables import TITLES, Table, markdown_table, percent, sensiti
 __all__ = ["differences"]
 
 _MLP, _SINES = "ELM-DeepONet", "Sinusoidal ELM-DeepONet"
-_NEEDED = ("sensitivity/widths", "sensitivity/bases", "sensitivity/formulas", "darcy/bases")
+_NEEDED = ("sensitivity/widths", "sensitivity/bases", "sensitivity/formulas", "darcy/bases", "darcy/draws")
 _CLOSE = 1.25  # errors within this factor count as the same
 
 
@@ -29,6 +29,9 @@ def differences(results: dict[str, Any]) -> str:
         reproduced=markdown_table(_reproduced(done)),
         formulas=markdown_table(_formulas(done)),
         darcy_bases=markdown_table(_darcy_bases(done["darcy/bases"])),
+        draws=len(done["darcy/draws"]["error"]["CNN"]),
+        cnn=_range(done["darcy/draws"]["error"]["CNN"]),
+        cnn_small=_range(done["darcy/draws"]["error"]["CNN small"]),
         **_threshold(done["sensitivity/widths"]),
         **_spans(done["sensitivity/bases"]),
         formula_p1=done["sensitivity/formulas"]["p1"],
@@ -89,6 +92,10 @@ def _spans(record: dict[str, Any]) -> dict[str, Any]:
         "sine_p2": f"{record['p2'][0]} to {record['p2'][-1]}",
         "sine_projection": percent(max(record["printed"]["projection"])),
     }
+
+
+def _range(errors: list[float]) -> str:
+    return f"{percent(min(errors))} to {percent(max(errors))}"
 
 
 def _darcy_bases(record: dict[str, Any]) -> Table:

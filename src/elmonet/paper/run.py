@@ -147,6 +147,7 @@ def _tasks(experiment: str, effort: Effort, seed: int) -> Iterator[Task]:
             yield task(f"{model}/{solver}", what, slow, measure.closed_form, model=model, solver=solver)
     if experiment == "darcy":
         yield task("bases", "rank of the bases", slow / 3, measure.bases)
+        yield task("draws", "draws of the branches", 2.0 * effort.trials, measure.draws)
 
 
 @lru_cache(maxsize=1)
