@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test lint bench docs format clean
 
 demo: .venv/ready
-	$(BIN)/python examples/four_problems.py
+	$(BIN)/elmonet reproduce --out results
 
 test: .venv/ready
 	$(BIN)/python -m pytest
@@ -18,6 +18,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/solve_speed.py
+
+docs: .venv/ready
+	$(BIN)/python docs/generate.py
 
 format: .venv/ready
 	$(BIN)/ruff check --fix .

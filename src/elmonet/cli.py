@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,12 +30,12 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _elmonet(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[  # looked at in `main`
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
 ) -> None:
     """Neural operators trained by one linear solve."""
-    context.obj = {"debug": debug}
     if version:
         typer.echo(f"elmonet {__version__}")
         raise typer.Exit
@@ -93,6 +93,7 @@ def reproduce(
     from elmonet.paper import EXPERIMENTS, FULL, SHORT
     from elmonet.paper import reproduce as run
     from elmonet.paper.run import as_json
+    from elmonet.store import write_bytes
 
     given = {
         "seconds": seconds,
@@ -114,7 +115,7 @@ def reproduce(
     if str(json) == "-":
         sys.stdout.write(as_json(results))
     elif json is not None:
-        json.write_text(as_json(results))
+        write_bytes(json, as_json(results).encode())
     _report(results, out, Console(stderr=str(json) == "-"))
 
 
@@ -140,23 +141,30 @@ def _complain(message: str, code: int) -> int:
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Any]:
-    """A bar with what is being done and the time left, as a hook ``(what, done, total)``."""
+def _progress(console: Console) -> Iterator[Callable[[str, float, float], None]]:
+    """A bar with what is being done and the time left, as a hook ``(what, done, total)``.
+
+    Where there is no terminal, such as in a log file, one line for each thing that is begun.
+    """
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as bar:
-        task = bar.add_task("starting")
+        task, begun = bar.add_task("starting"), ""
 
         def hook(what: str, done: float, total: float) -> None:
+            nonlocal begun
             bar.update(task, description=what, completed=done, total=total)
+            if what != begun and not console.is_terminal:
+                console.print(f"{done / total:4.0%} {what}", highlight=False)
+            begun = what
 
         yield hook
 
 
 def _report(results: dict[str, Any], out: Path, console: Console) -> None:
     from rich import box
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from elmonet.paper import write_report
     from elmonet.paper.tables import tables, verdicts
@@ -164,7 +172,8 @@ def _report(results: dict[str, Any], out: Path, console: Console) -> None:
     for table in (*tables(results), verdicts(results)):
         if not table.rows:
             continue
-        shown = Table(*table.columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+        columns = [Column(name, overflow="fold") for name in table.columns]
+        shown = Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
         for row in table.rows:
             shown.add_row(*(cell.replace(", ", "\n") for cell in row))
         console.print(shown)

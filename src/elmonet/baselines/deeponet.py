@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Self
@@ -58,7 +58,7 @@ class DeepONet(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    network_ : the `torch.nn.Module`, with the weights of the epoch of least loss.
+    network_ : the `torch.nn.Module`, with the weights of least loss (those before the epoch of least loss).
     n_parameters_, epochs_, seconds_ : how many weights, and what the training took.
     stopped_ : why it ended: "epochs", "seconds", "patience" or "diverged".
     history_ : `History`.
@@ -159,14 +159,16 @@ class DeepONet(RegressorMixin, BaseEstimator):
         optimiser = torch.optim.Adam(self.network_.parameters(), lr=rate)
         P = _tensor(self.points_)
         self.history_, self.stopped_ = History(), "epochs"
-        best, best_weights, since_best = np.inf, self._weights(), 0
+        best, since_best = np.inf, 0
+        kept, before = self._weights(), self._weights()  # those of least loss, and those before the epoch
         looked, aside, started = 0.0, 0.0, perf_counter()  # seconds spent looking do not count as training
         for epoch in range(1, epochs + 1):
+            _copy(self.network_.parameters(), before)
             loss = sum(self._step(optimiser, u, s, P, rows) for rows in _batches(len(u), batch)) / s.numel()
             clock = perf_counter() - started - aside
             since_best = 0 if loss < best * (1 - _SAME) else since_best + 1
             if loss < best:
-                best, best_weights = loss, self._weights()
+                best, kept, before = loss, before, kept
             if not np.isfinite(loss):
                 self.stopped_ = "diverged"
             elif clock >= budget:
@@ -183,7 +185,7 @@ class DeepONet(RegressorMixin, BaseEstimator):
             if done:
                 break
         self.epochs_, self.seconds_ = epoch, clock
-        self.network_.load_state_dict(best_weights)
+        _copy(kept, self.network_.parameters())
 
     def _step(self, optimiser: Any, u: Tensor, s: Tensor, P: Tensor, rows: Any) -> float:
         """One step of Adam; returns the sum of squared errors before it."""
@@ -201,8 +203,14 @@ class DeepONet(RegressorMixin, BaseEstimator):
             X, y = validation
             self.history_.error.append(relative_l2(self.predict(X), y))
 
-    def _weights(self) -> dict[str, Tensor]:
-        return {name: weights.clone() for name, weights in self.network_.state_dict().items()}
+    def _weights(self) -> list[Tensor]:
+        return [weights.detach().clone() for weights in self.network_.parameters()]
+
+
+def _copy(source: Iterable[Tensor], target: Iterable[Tensor]) -> None:
+    with torch.no_grad():
+        for old, new in zip(target, source, strict=True):
+            old.copy_(new)
 
 
 def _batches(n: int, size: int) -> Iterator[Any]:

@@ -29,18 +29,20 @@ code { background: #f4f4f4; padding: 0 0.2em; }
 
 
 def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:
-    """Write ``figures/*.png``, ``report.md`` and ``report.html`` of a run to the folder `out`.
+    """Write ``figures/*.png``, ``report.md``, ``where-we-differ.md`` and ``report.html`` to the folder `out`.
 
-    Without matplotlib the pages say how to get the figures. Returns the two pages.
+    The page of HTML holds all of it. Without matplotlib the pages say how to get the figures; a run that
+    did not measure what ``where-we-differ.md`` speaks of goes without it. Returns the pages.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    captions = draw_figures(results, out / "figures")
-    text = markdown(results, captions)
-    pages = [out / "report.md", out / "report.html"]
-    write_bytes(pages[0], text.encode())
-    write_bytes(pages[1], _html(text, out).encode())
-    return pages
+    text = markdown(results, draw_figures(results, out / "figures"))
+    differ = differences(results)
+    pages = {"report.md": text, "where-we-differ.md": differ, "report.html": _html(text + "\n" + differ, out)}
+    written = [out / name for name, page in pages.items() if page]
+    for path in written:
+        write_bytes(path, pages[path.name].encode())
+    return written
 
 
 def draw_figures(results: dict[str, Any], folder: Path) -> dict[str, str] | None:
@@ -68,9 +70,6 @@ def markdown(results: dict[str, Any], captions: dict[str, str] | None) -> str:
         parts.append('Not drawn: they need matplotlib, `pip install "elmonet[plot]"`.')
     else:
         parts += [f"![{caption}](figures/{name}.png)\n\n*{caption}*" for name, caption in captions.items()]
-    page = differences(results)
-    if page:
-        parts.append(page.replace("\n##", "\n###").replace("# ", "## ", 1))
     return "\n\n".join(parts) + "\n"
 
 
@@ -92,8 +91,8 @@ def _opening(results: dict[str, Any]) -> str:
             "- *paper*: as printed there.",
             "- *as printed*: its recipe run here, float32 pseudoinverses with the cut-off max(shape) eps.",
             '- *our solver*: the same branch and trunk in float64, `Ridge("loo")`.',
-            f"- *trained*: the vanilla DeepONet, Adam with rate 1e-3, {budget}, {steps}; the weights of "
-            "least training loss.",
+            f"- *trained*: the vanilla DeepONet, Adam with rate 1e-3, {budget}, {steps}; the weights "
+            "of least training loss.",
             "",
             f"elmonet {results['elmonet']}, {results['date']}, seed {results['seed']}, {effort['functions']} "
             f"training and {effort['functions']} test functions. {', '.join(versions)}.",

@@ -18,6 +18,7 @@ __all__ = [
     "markdown_table",
     "percent",
     "sensitivity_mean",
+    "summary",
     "tables",
     "verdicts",
 ]
@@ -51,6 +52,21 @@ def tables(results: dict[str, Any]) -> list[Table]:
         else:
             made.append(_models(experiment, done))
     return [table for table in made if table.rows]
+
+
+def summary(results: dict[str, Any]) -> Table:
+    """Every closed-form model in one line: errors of the paper, of both solvers, of training."""
+    done, rows = results["done"], []
+    for problem, models in CLOSED_FORM.items():
+        for model in models:
+            paper = printed_row(problem, model)
+            as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
+            beside = [done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)]
+            best = min((r for r in beside if "error" in r), key=lambda r: r["error"], default=None)
+            cells = (percent(paper["error"]) if paper else _NONE, *map(_cell, (as_printed, ours, best)))
+            rows.append((TITLES[problem], model, *cells))
+    columns = ("problem", "model", "paper", "as printed, here", "our solver, here", "DeepONet trained here")
+    return Table("The paper's models", columns, rows)
 
 
 def verdicts(results: dict[str, Any]) -> Table:

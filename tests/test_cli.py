@@ -1,0 +1,146 @@
+"""The command line, as a user meets it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from elmonet import __version__, cli
+from elmonet.paper import measure
+
+SMALL = ("reproduce", "inverse-source", "--functions", "20", "--epochs", "2")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run the command line in an empty folder: exit code, what it printed, what it complained."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["elmonet", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return end.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_reproduce_prints_tables_and_writes_a_report(run, tmp_path):
+    code, out, err = run(*SMALL)
+    assert code == 0
+    assert "Inverse source" in out
+    assert "2.77 %" in out
+    assert "0% inverse source: making data" in err
+    written = {path.name for path in (tmp_path / "results").iterdir()}
+    assert written == {"results.json", "report.md", "report.html", "figures"}
+    for line in out.splitlines():
+        assert len(line) <= 80
+
+
+def test_json_on_standard_output_is_json_alone(run):
+    code, out, err = run(*SMALL, "--json", "-", "--out", "here")
+    assert code == 0
+    assert "inverse_source/ELM-DeepONet/ours" in json.loads(out)["done"]
+    assert "Inverse source" in err
+
+
+def test_json_to_a_file(run, tmp_path):
+    run(*SMALL, "--json", "numbers.json")
+    assert json.loads((tmp_path / "numbers.json").read_text())["experiments"] == ["inverse_source"]
+
+
+def test_ctrl_c_says_how_to_go_on_and_resume_does(run, monkeypatch, tmp_path):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(measure, "closed_form", stop)
+        code, _, err = run(*SMALL, "-o", "kept")
+    assert code == 130
+    assert "What is finished is kept in kept" in err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    before = json.loads((tmp_path / "kept" / "results.json").read_text())["done"]
+
+    code, _, _ = run(*SMALL, "-o", "kept", "--resume")
+    after = json.loads((tmp_path / "kept" / "results.json").read_text())["done"]
+    assert code == 0
+    assert {name: after[name] for name in before} == before
+    assert len(after) > len(before)
+
+
+def test_a_real_signal_in_the_middle_of_training(tmp_path):
+    endless = ("antiderivative", "--functions", "20", "--epochs", "1000000000", "--seconds", "1000000")
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from elmonet.cli import main; main()", "reproduce", *endless],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while not (tmp_path / "results" / "results.json").exists():  # the data are done, training is on
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Stopped." in err
+    assert "Traceback" not in err
+    kept = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert list(kept["done"]) == ["antiderivative/data"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("reproduce", "burgers"), 1, "experiment must be one of"),
+        (("reproduce", "--functions", "1"), 2, "functions"),
+        (("reproduce", "--epochs", "many"), 2, "epochs"),
+        (("reproduce", "--seconds", "0", "inverse_source", "--functions", "9"), 1, "seconds must be"),
+        (("reproduse",), 2, "reproduse"),
+        ((*SMALL, "--json", "no/such/folder.json"), 1, "folder that exists"),
+    ],
+)
+def test_mistakes_get_a_plain_answer(run, arguments, code, message):
+    ended, _, err = run(*arguments)
+    assert ended == code
+    assert message in err
+    assert "Traceback" not in err
+    if code == 1:
+        assert err.splitlines()[-1].startswith("elmonet: ")
+
+
+def test_resume_of_another_run_in_one_line(run):
+    run(*SMALL)
+    code, _, err = run(*SMALL, "--seed", "3", "--resume")
+    assert code == 1
+    assert "another seed (0, now 3)" in err
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["elmonet", "--debug", "reproduce", "burgers"])
+    with pytest.raises(ValueError, match="experiment must be"):
+        cli.main()
+
+
+def test_version_and_help(run):
+    assert run("--version")[:2] == (0, f"elmonet {__version__}\n")
+    code, out, _ = run("reproduce", "--help")
+    assert code == 0
+    assert "--resume" in out
+    assert "elmonet reproduce --full" in out
+
+
+def test_help_loads_nothing_heavy():
+    script = (
+        "import sys\nfrom elmonet.cli import main\nsys.argv = ['elmonet', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print([m for m in ('scipy', 'sklearn', 'torch', 'matplotlib') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
