@@ -30,8 +30,9 @@ if TYPE_CHECKING:
         RankCollapseWarning,
     )
     from elmonet._fitted import NotFittedError
+    from elmonet.auto import AutoELMDeepONet
     from elmonet.data import OperatorData
-    from elmonet.features import CNN, MLP, POD, SLFN, Concat, Linear, Sinusoid
+    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
     from elmonet.metrics import neg_relative_l2, relative_l2
     from elmonet.model import ELMDeepONet, load
     from elmonet.solve import Pinv, Ridge, Solution
@@ -51,8 +52,9 @@ _HOME = {
         "RankCollapseWarning",
     ],
     "elmonet._fitted": ["NotFittedError"],
+    "elmonet.auto": ["AutoELMDeepONet"],
     "elmonet.data": ["OperatorData"],
-    "elmonet.features": ["CNN", "MLP", "POD", "SLFN", "Concat", "Linear", "Sinusoid"],
+    "elmonet.features": ["CNN", "MLP", "POD", "SLFN", "Concat", "InfiniteWidth", "Linear", "Sinusoid"],
     "elmonet.metrics": ["neg_relative_l2", "relative_l2"],
     "elmonet.model": ["ELMDeepONet", "load"],
     "elmonet.solve": ["Pinv", "Ridge", "Solution"],
@@ -65,11 +67,13 @@ __all__ = [
     "MLP",
     "POD",
     "SLFN",
+    "AutoELMDeepONet",
     "Concat",
     "ELMDeepONet",
     "ElmonetError",
     "ExtrapolationWarning",
     "FileError",
+    "InfiniteWidth",
     "InputError",
     "InterpolationThresholdWarning",
     "Linear",

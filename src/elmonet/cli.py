@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,6 +91,7 @@ def reproduce(
     from elmonet.paper import EXPERIMENTS, FULL, SHORT
     from elmonet.paper import reproduce as run
     from elmonet.paper.run import as_json
+    from elmonet.progress import progress_bar
     from elmonet.store import write_bytes
 
     given = {
@@ -104,8 +103,7 @@ def reproduce(
     }
     effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     chosen = [name.replace("-", "_") for name in experiments or EXPERIMENTS]
-    console = Console(stderr=True)
-    with _progress(console) as progress:
+    with progress_bar() as progress:
         try:
             results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)
         except KeyboardInterrupt:
@@ -138,28 +136,6 @@ class _Stopped(Exception):
 def _complain(message: str, code: int) -> int:
     print(f"elmonet: {message}" if code == 1 else message, file=sys.stderr)
     return code
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str, float, float], None]]:
-    """A bar with what is being done and the time left, as a hook ``(what, done, total)``.
-
-    Where there is no terminal, such as in a log file, one line for each thing that is begun.
-    """
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=120) as bar:
-        task, begun = bar.add_task("starting"), ""
-
-        def hook(what: str, done: float, total: float) -> None:
-            nonlocal begun
-            bar.update(task, description=what, completed=done, total=total)
-            if what != begun and not console.is_terminal:
-                console.print(f"{done / total:4.0%} {what}", highlight=False)
-            begun = what
-
-        yield hook
 
 
 def _report(results: dict[str, Any], out: Path, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +15,11 @@ from elmonet._check import FileError, InputError, coordinates, functions, output
 from elmonet._fitted import require_fitted
 from elmonet.features import POD, SLFN, Linear
 from elmonet.features.base import features_times, seed_from
+from elmonet.interpolation import interpolate
+from elmonet.metrics import relative_l2
 from elmonet.recipe import build, describe, describe_map, restore_map
-from elmonet.scaling import Affine, standardise, unit_box
-from elmonet.solve import Ridge, Solution
+from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
+from elmonet.solve import Ridge, Solution, left_out_predictions
 from elmonet.store import read, write
 
 __all__ = ["ELMDeepONet", "load"]
@@ -47,6 +49,9 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     solver : object with ``solve(T, B, G) -> Solution``. None: ``Ridge("loo")``.
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
         unit cube, before branch and trunk see them. The paper's recipes use False.
+    log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
+    log_outputs : learn the logarithms of positive outputs (which may all vanish at the same points, as on a
+        boundary). Errors in `solution_` are those of the outputs themselves, not of the logarithms.
     points : where the outputs are known, if not given to `fit`; for tools that call ``fit(X, y)`` only.
     random_state : seed of branch and trunk; each gets its own child of it, unless it has its own seed.
 
@@ -75,6 +80,8 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         solver: Any = None,
         *,
         scale_inputs: bool = True,
+        log_inputs: bool = False,
+        log_outputs: bool = False,
         points: Any = None,
         random_state: Any = None,
     ):
@@ -82,6 +89,8 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.trunk = trunk
         self.solver = solver
         self.scale_inputs = scale_inputs
+        self.log_inputs = log_inputs
+        self.log_outputs = log_outputs
         self.points = points
         self.random_state = random_state
 
@@ -100,9 +109,12 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
         self._scalar_output = y.ndim == 1
         y = y.reshape(len(y), -1)
-        self.points_ = self._training_points(points, y.shape[1], X)
+        self.points_ = self.training_points(points, y, X)
 
-        self._scale_X = standardise(X) if self.scale_inputs else None
+        self._scale_X = None
+        self._log_y = log_outputs(y) if self.log_outputs else None
+        if self.scale_inputs:
+            self._scale_X = standardise(self._scaled(X))
         self._scale_points = unit_box(self.points_) if self.scale_inputs else None
         X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
         branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
@@ -110,11 +122,12 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         solver = Ridge("loo") if self.solver is None else self.solver
         _require_methods(solver, "solver", "solve")
         seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
-        self.branch_ = _seeded(branch, seeds[0], "branch").fit(X, y)
-        self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, y.T)
+        z = y if self._log_y is None else self._log_y(y, self.points_)
+        self.branch_ = _seeded(branch, seeds[0], "branch").fit(X, z)
+        self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, z.T)
         self._T = _features(self.trunk_, P, "trunk")
         B = _features(self.branch_, X, "branch").T
-        self.solution_: Solution = solver.solve(self._T, B, y.T)
+        self.solution_: Solution = self._solve(solver, B, z, y)
         self._TW = self._readout()
         return self
 
@@ -128,7 +141,15 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         else:
             T = self._T if points is None else self._trunk_at(points)
             predicted = product(features_times(self.branch_, X, self.W_.T), T.T)
+        if self._log_y is not None:
+            centre = self._log_y.centre if points is None else self._centre_at(points, self._log_y)
+            predicted = self._log_y.inverse(predicted, centre)
         return predicted[:, 0] if self._scalar_output and points is None else predicted
+
+    def transformed(self, X: np.ndarray) -> np.ndarray:
+        """The inputs as the branch sees them: after logarithms and scaling."""
+        require_fitted(self, "solution_")
+        return self._scaled(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
@@ -161,9 +182,13 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         for name, affine in (("X", self._scale_X), ("points", self._scale_points)):
             if affine is not None:
                 arrays |= {f"scale_{name}.shift": affine.shift, f"scale_{name}.scale": affine.scale}
+        if self._log_y is not None:
+            arrays["log_y.centre"] = self._log_y.centre
         header = {
             "model": "ELMDeepONet",
             "scale_inputs": bool(self.scale_inputs),
+            "log_inputs": bool(self.log_inputs),
+            "log_outputs": None if self._log_y is None else [self._log_y.low, self._log_y.high],
             "scalar_output": self._scalar_output,
             "input_shape": list(self.input_shape_),
             "solver": None if self.solver is None else describe(self.solver),
@@ -173,7 +198,9 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         }
         write(path, header, arrays)
 
-    def _training_points(self, points: Any, M: int, X: np.ndarray) -> np.ndarray:
+    def training_points(self, points: Any, y: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """The points (M, d) of outputs y: given, or set on the model, or guessed if that is safe."""
+        M = y.size // len(y)
         if points is not None and self.points is not None:
             raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
         points = self.points if points is None else points
@@ -186,8 +213,27 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             )
         return np.linspace(0, 1, M)[:, None]
 
+    def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray) -> Solution:
+        """Solve for W; with logarithms z of the outputs y, account for the errors of y."""
+        if self._log_y is None:
+            return solver.solve(self._T, B, y.T)
+        # A small error e of z is a relative error e of y, wherever z is: so it counts as it is.
+        solution = solver.solve(self._T, B, z.T, reference=np.full(len(z), np.sqrt(z.shape[1])))
+        left_out = left_out_predictions(self._T, B, z.T, solution.alpha).T
+        fitted = product(product(self._T, solution.W), B).T
+        residual = np.linalg.norm(self._log_y.inverse(fitted) - y) / (np.linalg.norm(y) or 1.0)
+        error = relative_l2(self._log_y.inverse(left_out), y)
+        return replace(solution, loo_error=error, residual=float(residual))
+
     def _scaled(self, X: np.ndarray) -> np.ndarray:
+        if self.log_inputs:
+            X = log_inputs(X)
         return X if self._scale_X is None else self._scale_X(X)
+
+    def _centre_at(self, points: Any, log_y: LogOutputs) -> np.ndarray:
+        """The geometric mean of the training outputs at other points; it is not negative."""
+        P = coordinates(points, dimension=self.points_.shape[1])
+        return np.maximum(interpolate(self.points_, log_y.centre[:, None], P)[:, 0], 0)
 
     def _scaled_points(self, points: np.ndarray) -> np.ndarray:
         return points if self._scale_points is None else self._scale_points(points)
@@ -220,7 +266,9 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
     branch = restore_map(header["branch"], "branch", arrays)
     trunk = restore_map(header["trunk"], "trunk", arrays)
     solver = None if header["solver"] is None else build(header["solver"])
-    model = ELMDeepONet(clone(branch), clone(trunk), solver, scale_inputs=header["scale_inputs"])
+    settings = {name: bool(header[name]) for name in ("scale_inputs", "log_inputs", "log_outputs")}
+    model = ELMDeepONet(clone(branch), clone(trunk), solver, **settings)
+    model._log_y = LogOutputs(arrays["log_y.centre"], *header["log_outputs"]) if model.log_outputs else None
     model.branch_, model.trunk_ = branch, trunk
     model.input_shape_ = tuple(header["input_shape"])
     model.n_features_in_ = model.input_shape_[0]

@@ -1,4 +1,4 @@
-"""Centring and scaling of inputs, so that users never normalise by hand."""
+"""Centring, scaling and logarithms, so that users never transform by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Affine", "standardise", "unit_box"]
+from elmonet._check import InputError
+from elmonet.interpolation import interpolate
+
+__all__ = ["Affine", "LogOutputs", "log_inputs", "log_outputs", "standardise", "unit_box"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
 
@@ -44,3 +47,57 @@ def unit_box(points: np.ndarray) -> Affine:
     """The bounding box of the points becomes the unit cube; coordinates that never change become 0."""
     low, high = points.min(axis=0), points.max(axis=0)
     return Affine(low, np.where(high > low, high - low, 1.0))
+
+
+def log_inputs(X: np.ndarray) -> np.ndarray:
+    """``log X``, if every value is positive."""
+    if not (X > 0).all():
+        raise InputError(
+            f"log_inputs needs inputs that are positive everywhere; the least value of X is {X.min():.4g}. "
+            "Leave log_inputs out, or shift the inputs."
+        )
+    return np.log(X)
+
+
+@dataclass(frozen=True)
+class LogOutputs:
+    """``z = log(s / centre)`` for positive outputs s, where `centre` (M,) is their geometric mean.
+
+    Points at which every output is zero, as on a boundary, keep that value: `centre` is zero there, and z,
+    which is smooth up to them if all outputs vanish alike, is extrapolated from the other points.
+    `low` and `high` bound the z that `inverse` believes, so that no prediction overflows.
+    """
+
+    centre: np.ndarray
+    low: float
+    high: float
+
+    def __call__(self, s: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Outputs s (N, M) at the points (M, d) to z (N, M)."""
+        inside = self.centre > 0
+        z = np.zeros_like(s)
+        z[:, inside] = np.log(s[:, inside] / self.centre[inside].astype(s.dtype))
+        if 1 < np.count_nonzero(inside) < len(points):
+            z[:, ~inside] = interpolate(points[inside], z[:, inside].T, points[~inside]).T
+        return z
+
+    def inverse(self, z: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
+        """z (N, M) to outputs, at the training points or where `centre` (M,) was interpolated to."""
+        centre = self.centre if centre is None else centre
+        return centre.astype(z.dtype) * np.exp(np.clip(z, self.low, self.high))
+
+
+def log_outputs(y: np.ndarray) -> LogOutputs:
+    """The `LogOutputs` of training outputs y (N, M)."""
+    zero = (y == 0).all(axis=0)
+    if not (y[:, ~zero] > 0).all():
+        raise InputError(
+            "log_outputs needs outputs that are positive, but for points at which all of them are zero; "
+            f"the least value of y is {y.min():.4g}. Leave log_outputs out."
+        )
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(y.astype(np.float64, copy=False))
+    centre = np.where(zero, 0.0, np.exp(logarithms.mean(axis=0)))
+    z = logarithms[:, ~zero] - logarithms[:, ~zero].mean(axis=0)
+    low, high = (float(z.min()), float(z.max())) if z.size else (0.0, 0.0)
+    return LogOutputs(centre, low - (high - low) - 1, high + (high - low) + 1)

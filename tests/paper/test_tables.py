@@ -115,7 +115,7 @@ def test_trials_are_averaged():
     np.testing.assert_allclose(mean["mean"], [[0.2]])
     np.testing.assert_allclose(mean["std"], [[0.1]])
     (table,) = tables(a_run(**records))
-    assert table.rows == [("50", "15/20/20")]
+    assert table.rows == [("50", "15, 20, 20")]
     assert "2 draws" in table.notes[0]
 
 

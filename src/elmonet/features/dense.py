@@ -7,7 +7,9 @@ import numpy as np
 from elmonet._blas import product
 from elmonet.features.activation import activate, bias_width
 
-__all__ = ["draw_layer", "layer", "layer_times"]
+__all__ = ["DISTRIBUTIONS", "draw_layer", "layer", "layer_times"]
+
+DISTRIBUTIONS = ("uniform", "normal", "student1", "student3", "student5")
 
 _ROWS = 1 << 11  # most rows, and most entries, of a temporary block
 _BLOCK = 1 << 22
@@ -25,14 +27,18 @@ def draw_layer(
 ) -> np.ndarray:
     """Weights (width, fan_in + 1), the last column the biases.
 
-    Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; biases are
-    uniform in ``+-bias``, by default as in `bias_width`.
+    Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; those of
+    a feature come from Student's t distribution in fan_in dimensions if `distribution` is "student" and its
+    degrees of freedom. Biases are uniform in ``+-bias``, by default as in `bias_width`.
     """
     A = np.empty((width, fan_in + 1))
-    if distribution == "normal":
+    if distribution != "uniform":
         rng.standard_normal(out=A)
         A[:, -1] = rng.random(width) - 0.5
         half_width = 1.0
+        if distribution != "normal":
+            freedom = int(distribution.removeprefix("student"))
+            A[:, :-1] *= np.sqrt(freedom / rng.chisquare(freedom, size=(width, 1)))
     else:
         rng.random(out=A)
         A -= 0.5

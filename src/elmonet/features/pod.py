@@ -6,16 +6,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import RBFInterpolator, make_interp_spline
 from scipy.linalg import qr, svd
 
 from elmonet._check import ExtrapolationWarning, InputError, number, positive_integer
 from elmonet.features.base import FeatureMap
+from elmonet.interpolation import as_grid, interpolate
 
 __all__ = ["POD"]
-
-_MOST_DENSE = 2000  # scattered points beyond this are interpolated from their nearest neighbours
-_NEIGHBOURS = 64
 
 
 class POD(FeatureMap):
@@ -102,20 +99,10 @@ class POD(FeatureMap):
                 ExtrapolationWarning,
                 stacklevel=4,
             )
-        axes, order = _as_grid(self.points_)
-        if axes is None:
-            return _scattered(self.points_, self.modes_, X)
-        # Cardinal splines: row i of `weights` holds the values at X_i of the splines that are 1 at
-        # one node of the axis and 0 at the others. One axis after the other is summed away.
-        values = self.modes_[order].reshape(*(len(a) for a in axes), -1)
-        weights = _cardinal(axes[0], X[:, 0])
-        values = np.tensordot(weights, values, axes=1)
-        for axis, x in zip(axes[1:], X.T[1:], strict=True):
-            values = np.einsum("ij,ij...->i...", _cardinal(axis, x), values)
-        return values
+        return interpolate(self.points_, self.modes_, X)
 
     def _row_size(self) -> int:
-        axes, _ = _as_grid(self.points_)
+        axes, _ = as_grid(self.points_)
         widest = len(self.points_) if axes is None else len(self.points_) // len(axes[0]) * self.width_
         return max(widest, self.width_)
 
@@ -129,34 +116,3 @@ def _principal(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         G = qr(G.T, mode="r", check_finite=False)[0][: G.shape[0]].T
     Z, s, _ = svd(G, full_matrices=False, check_finite=False)
     return Z, s
-
-
-def _as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
-    """The axes of a full tensor grid and the order that sorts its points, or None."""
-    axes = [np.unique(column) for column in points.T]
-    order = np.lexsort(points.T[::-1])
-    if np.prod([float(len(a)) for a in axes]) != len(points):
-        return None, order
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(points.shape)
-    return (axes if np.array_equal(points[order], grid) else None), order
-
-
-def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
-    if len(axis) == 1:
-        return np.ones((len(x), 1))
-    return make_interp_spline(axis, np.eye(len(axis)), k=min(3, len(axis) - 1))(x)
-
-
-def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarray:
-    points, first = np.unique(points, axis=0, return_index=True)
-    neighbours = None if len(points) <= _MOST_DENSE else _NEIGHBOURS
-    for kernel, degree in (("cubic", 1), ("linear", 0)):
-        if len(points) < points.shape[1] + 1 and degree > 0:
-            continue
-        try:
-            return RBFInterpolator(points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours)(
-                X
-            )
-        except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
-            continue
-    raise InputError("the training points of this POD cannot be interpolated: they do not differ.")

@@ -9,7 +9,7 @@ import numpy as np
 from elmonet._check import choice, number, positive_integer
 from elmonet.features.activation import ACTIVATIONS
 from elmonet.features.base import RandomMap
-from elmonet.features.dense import draw_layer, layer, layer_times
+from elmonet.features.dense import DISTRIBUTIONS, draw_layer, layer, layer_times
 
 __all__ = ["SLFN"]
 
@@ -26,7 +26,9 @@ class SLFN(RandomMap):
         smooth operators.
     distribution : "uniform" in ``+-scale/sqrt(m)``, or "normal" with that standard deviation (with
         activation="cos": random Fourier features of a Gaussian kernel with the length 1/scale in the
-        root-mean-square distance of functions).
+        root-mean-square distance of functions), or "student1", "student3", "student5", Student's t
+        distribution with so many degrees of freedom (with "cos": of a Matern kernel of half that order).
+        `InfiniteWidth` has their limits.
     bias : biases are uniform in +-bias. None: ``1/sqrt(m)`` for relu (the paper), pi for sin and cos,
         1 for the others.
     random_state : seed; inside a model, None means that the model's own seed decides.
@@ -62,7 +64,7 @@ class SLFN(RandomMap):
             positive_integer(self.width, "width"),
             activation=choice(self.activation, "activation", ACTIVATIONS),
             scale=number(self.scale, "scale", strict=True),
-            distribution=choice(self.distribution, "distribution", ("uniform", "normal")),
+            distribution=choice(self.distribution, "distribution", DISTRIBUTIONS),
             bias=None if self.bias is None else number(self.bias, "bias"),
         )
         return [A]

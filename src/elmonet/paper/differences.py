@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from elmonet.paper.printed import printed
+from elmonet.paper.printed import printed, printed_row
+from elmonet.paper.recipes import CLOSED_FORM, TRAINED, compared_with
 from elmonet.paper.tables import TITLES, Table, markdown_table, percent, sensitivity_mean
 
 __all__ = ["differences"]
@@ -26,6 +27,8 @@ def differences(results: dict[str, Any]) -> str:
     return text.format(
         run=f"{results['date']}, seed {results['seed']}, {results['effort']['functions']} training functions",
         close=_CLOSE,
+        trained=_trained(done),
+        worse=", ".join(_worse(done)) or "none",
         reproduced=markdown_table(_reproduced(done)),
         formulas=markdown_table(_formulas(done)),
         darcy_bases=markdown_table(_darcy_bases(done["darcy/bases"])),
@@ -55,6 +58,35 @@ def _verdict(ratio: float) -> str:
     if 1 / _CLOSE <= ratio <= _CLOSE:
         return "yes"
     return f"no, {1 / ratio:.1f} times lower here" if ratio < 1 else f"no, {ratio:.1f} times higher here"
+
+
+def _trained(done: dict[str, Any]) -> str:
+    """How the errors of the networks trained here compare with the printed ones."""
+    ratios = [
+        printed_row(problem, model)["error"] / done[f"{problem}/{model}"]["error"]  # type: ignore[index]
+        for problem, models in TRAINED.items()
+        for model in models
+        if done.get(f"{problem}/{model}", {}).get("stopped", "seconds") != "seconds"
+    ]
+    if not ratios:
+        return "In this run they were cut short or left out, which says nothing."
+    return (
+        f"Their errors are {min(ratios):.1f} to {max(ratios):.1f} times lower than the printed ones, with as "
+        "many epochs; the paper does not give the batch size, nor which weights it keeps."
+    )
+
+
+def _worse(done: dict[str, Any]) -> list[str]:
+    """The closed-form models, with our solver, that err more than the best network beside them."""
+    told = []
+    for problem, models in CLOSED_FORM.items():
+        for model in models:
+            ours = done.get(f"{problem}/{model}/ours", {})
+            beside = [done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)]
+            best = min((record["error"] for record in beside if "error" in record), default=None)
+            if best is not None and ours.get("error", 0.0) > best:
+                told.append(f"{TITLES[problem]}, {model} ({percent(ours['error'])} against {percent(best)})")
+    return told
 
 
 def _threshold(record: dict[str, Any]) -> dict[str, Any]:

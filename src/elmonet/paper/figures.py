@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet._check import MissingExtra
 from elmonet.metrics import relative_l2
+from elmonet.paper.architecture import BLUE, ORANGE, architecture, new_figure
+from elmonet.paper.recipes import CLOSED_FORM, TRAINED, compared_with
+from elmonet.paper.tables import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,29 +35,19 @@ CAPTIONS = {
     "their absolute errors. In brackets are the relative errors on each function.",
 }
 
-# From the palette of Okabe and Ito, which colour-blind people can tell apart.
-_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
-_STYLES = ((_BLUE, "-"), (_ORANGE, "--"), (_GREEN, "-."))  # of trained, ELM and sinusoidal ELM
+_GREEN, _GREY = "#009E73", "#767676"
+_STYLES = ((BLUE, "-"), (ORANGE, "--"), (_GREEN, "-."))  # of trained, ELM and sinusoidal ELM
 
-_TRAINED = {  # each trained network, and the closed-form model it is compared with
-    "antiderivative/DeepONet M1": "antiderivative/ELM-DeepONet/ours",
-    "antiderivative/DeepONet M2": "antiderivative/ELM-DeepONet/ours",
-    "nonlinear_ode/DeepONet M1": "nonlinear_ode/ELM-DeepONet/ours",
-    "nonlinear_ode/DeepONet M2": "nonlinear_ode/ELM-DeepONet/ours",
-    "inverse_source/DeepONet": "inverse_source/ELM-DeepONet/ours",
-    "darcy/DeepONet MLP": "darcy/ELM-DeepONet MLP/ours",
-    "darcy/DeepONet CNN": "darcy/ELM-DeepONet CNN/ours",
-}
-_TITLES = {"nonlinear_ode": "nonlinear ODE", "inverse_source": "inverse source", "darcy": "Darcy flow"}
 _FLOWS = [  # the models of Darcy flow, by branch
     f"{kind} {branch}"
     for branch in ("MLP", "CNN")
     for kind in ("DeepONet", "ELM-DeepONet", "Sinusoidal ELM-DeepONet", "Tensor-sine ELM-DeepONet")
 ]
+_NETWORKS = [(problem, name) for problem, networks in TRAINED.items() for name in networks]
 _SOLVERS = {
     "pinv32": ("pseudoinverses in float32, as printed", _GREEN, "^"),
-    "pinv64": ("pseudoinverses in float64", _BLUE, "s"),
-    "ridge": ("ridge by leave-one-out", _ORANGE, "o"),
+    "pinv64": ("pseudoinverses in float64", BLUE, "s"),
+    "ridge": ("ridge by leave-one-out", ORANGE, "o"),
 }
 
 _Done = dict[str, dict[str, Any]]
@@ -78,7 +69,7 @@ def draw(results: dict[str, Any]) -> dict[str, Figure]:
         task: record for task, record in results.get("done", {}).items() if "skipped" not in record
     }
     drawers: dict[str, Callable[[_Done], Figure | None]] = {
-        "architecture": _architecture,
+        "architecture": lambda _: architecture(),
         "antiderivative": lambda done: _lines(done, "antiderivative", ("DeepONet M1", "DeepONet M2")),
         "training": _training,
         "widths": _widths,
@@ -99,7 +90,7 @@ def _lines(done: _Done, problem: str, trained: tuple[str, ...]) -> Figure | None
         return None
     x = _values(done, f"{problem}/data", "points")[:, 0]
     legend_columns = 2 if len(truths) == 1 else 1
-    figure = _figure(9, 5.6)
+    figure = new_figure(9, 5.6)
     axes = figure.subplots(2, len(truths), squeeze=False, sharex=True, height_ratios=(3, 2))
     for column, (truth, (above, below)) in enumerate(zip(truths, axes.T, strict=True)):
         above.plot(x, truth, color="black", alpha=0.25, linewidth=6, label="truth")
@@ -120,18 +111,19 @@ def _lines(done: _Done, problem: str, trained: tuple[str, ...]) -> Figure | None
 
 def _training(done: _Done) -> Figure | None:
     """Errors against time, a panel for each trained network."""
-    present = [task for task in _TRAINED if done.get(task, {}).get("history", {}).get("seconds")]
+    present = [n for n in _NETWORKS if done.get("/".join(n), {}).get("history", {}).get("seconds")]
     if not present:
         return None
     columns = min(4, len(present))
     rows = -(-len(present) // columns)
-    figure = _figure(max(6.0, 2.25 * columns), 1.0 + 2.2 * rows)
+    figure = new_figure(max(6.0, 2.25 * columns), 1.0 + 2.2 * rows)
     axes = figure.subplots(rows, columns, squeeze=False)
     handles: dict[str, Any] = {}
-    for ax, task in zip(axes.flat, present, strict=False):
-        problem, name = task.split("/")
-        _history(ax, done[task]["history"], done.get(f"{problem}/data", {}), done.get(_TRAINED[task], {}))
-        ax.set_title(f"{_TITLES.get(problem, problem)},\n{name}", fontsize=10)
+    for ax, (problem, name) in zip(axes.flat, present, strict=False):
+        rival = next(m for m in CLOSED_FORM[problem] if name in compared_with(problem, m))
+        records = (f"{problem}/{name}", f"{problem}/data", f"{problem}/{rival}/ours")
+        _history(ax, *(done.get(record, {}) for record in records))
+        ax.set_title(f"{TITLES[problem]},\n{name}", fontsize=10)
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     for ax in axes.flat[len(present) :]:
         ax.set_axis_off()
@@ -142,17 +134,17 @@ def _training(done: _Done) -> Figure | None:
     return _tidy(figure)
 
 
-def _history(ax: Axes, history: dict[str, Any], data: dict[str, Any], rival: dict[str, Any]) -> None:
+def _history(ax: Axes, network: dict[str, Any], data: dict[str, Any], rival: dict[str, Any]) -> None:
     """The errors of one network while it trains, and the one that the linear solve reaches."""
-    seconds, loss, error = (_positive(history[key]) for key in ("seconds", "loss", "error"))
+    seconds, loss, error = (_positive(network["history"][key]) for key in ("seconds", "loss", "error"))
     ax.set(xscale="log", yscale="log")
     training = np.sqrt(loss) / _positive(data.get("rms"))  # in the unit of the test error
-    ax.plot(seconds, training, color=_BLUE, alpha=0.35, label="DeepONet, training")
-    ax.plot(seconds, error, color=_BLUE, label="DeepONet, test")
+    ax.plot(seconds, training, color=BLUE, alpha=0.35, label="DeepONet, training")
+    ax.plot(seconds, error, color=BLUE, label="DeepONet, test")
     if rival:
         at, reached = (_positive(rival[key]) for key in ("seconds", "error"))
-        ax.axhline(float(reached), color=_ORANGE, linestyle="--", linewidth=1)
-        ax.plot(at, reached, "o--", color=_ORANGE, label="ELM-DeepONet, test")
+        ax.axhline(float(reached), color=ORANGE, linestyle="--", linewidth=1)
+        ax.plot(at, reached, "o--", color=ORANGE, label="ELM-DeepONet, test")
 
 
 def _widths(done: _Done) -> Figure | None:
@@ -160,7 +152,7 @@ def _widths(done: _Done) -> Figure | None:
     record = done.get("sensitivity/widths")
     if record is None:
         return None
-    figure = _figure(7.5, 4.2)
+    figure = new_figure(7.5, 4.2)
     ax = figure.subplots()
     ax.set(xscale="log", yscale="log", xlabel="width of the branch, $p_1$", ylabel="relative test error")
     for key, (label, colour, marker) in _SOLVERS.items():
@@ -184,7 +176,7 @@ def _darcy(done: _Done) -> Figure | None:
     if not predicted or not truths.size:
         return None
     truth, columns = truths[0], 1 + -(-len(predicted) // 2)
-    figure = _figure(max(5.0, 1.8 * columns), 8.4)
+    figure = new_figure(max(5.0, 1.8 * columns), 8.4)
     axes = figure.subplots(4, columns)
     for ax in axes.flat:
         ax.set_axis_off()
@@ -218,92 +210,11 @@ def _scales(truth: np.ndarray, predicted: np.ndarray) -> tuple[dict[str, float],
     return {"vmin": np.nanmin(seen), "vmax": np.nanmax(seen)}, LogNorm(worst / 100, worst, clip=True)
 
 
-def _architecture(_: _Done) -> Figure:
-    """The parts of an ELM-DeepONet; the unit is about an inch."""
-    figure = _figure(9, 4.0)
-    ax = figure.subplots()
-    ax.set(xlim=(0, 9), ylim=(0.35, 4.3), aspect="equal")
-    ax.set_axis_off()
-    _side(ax, 3.65, "input function $u$\nat $m$ sensors", "branch net\nrandom, fixed", "b(u)", 1)
-    _side(ax, 1.35, "output point $y$", "trunk net\nrandom or sines, fixed", "t(y)", 2)
-    _cells(ax, 5.75, 2.05, (4, 6), _ORANGE)
-    ax.text(5.65, 2.45, "$W$", ha="right", va="center", color=_ORANGE, fontsize=16)
-    _arrow(ax, (5.05, 3.65), (6.35, 2.93), bend=-90)
-    _arrow(ax, (5.05, 1.35), (6.35, 1.97), bend=90)
-    _arrow(ax, (7.03, 2.45), (7.37, 2.45))
-
-    x = np.linspace(0, 1, 61)
-    u = 0.3 * np.sin(7 * x + 0.4) * (1 - 0.4 * x)
-    s = np.cumsum(u + 0.02)
-    s = 0.6 * (s - s.min()) / np.ptp(s) - 0.3
-    ax.plot(0.35 + 1.2 * x, 3.65 + u, color=_GREY)
-    ax.plot(0.35 + 1.2 * x[::6], 3.65 + u[::6], "o", color="black", markersize=3.5)
-    ax.plot((0.35, 1.55), (1.35, 1.35), "|-", color=_GREY)
-    ax.plot(1.19, 1.35, "o", color="black", markersize=6)
-    _box(ax, 7.4, 2.45, 1.4)
-    ax.plot(7.5 + 1.2 * x, 2.45 + s, color=_GREY)
-    ax.plot(7.5 + 1.2 * x[42], 2.45 + s[42], "o", color="black", markersize=6)
-    ax.text(8.1, 1.87, "$G(u)(y) = t(y)^{\\top}\\, W\\, b(u)$", ha="center", va="top")
-
-    learned = (
-        "$W$ $(p_2 \\times p_1)$: all that is learned,\nby one linear solve:  $\\min_W \\; \\|TWB - G\\|$"
-    )
-    ax.text(6.5, 3.65, learned, va="center", color=_ORANGE, linespacing=1.6)
-    given = "$B$  branch of the training inputs\n$T$  trunk at the output points\n$G$  training outputs"
-    ax.text(6.5, 0.98, given, va="center", color=_GREY, linespacing=1.4)
-    return figure
-
-
-def _side(ax: Axes, y: float, given: str, net: str, features: str, index: int) -> None:
-    """The branch or the trunk at the height y: what is given, a network, its features."""
-    _box(ax, 0.25, y, 1.4)
-    _arrow(ax, (1.7, y), (2.12, y))
-    _box(ax, 2.15, y, 1.9)
-    sizes = enumerate((3, 4, 4))
-    layers = [[(2.45 + 0.65 * k, y + 0.24 * (i - n / 2 + 0.5)) for i in range(n)] for k, n in sizes]
-    for edge in chain.from_iterable(product(*neighbours) for neighbours in pairwise(layers)):
-        ax.plot(*zip(*edge, strict=True), "o-", color="#A9CBE0", lw=0.8, ms=8, mfc="white", mec=_BLUE)
-    _arrow(ax, (4.1, y), (4.67, y))
-    _cells(ax, 4.75, y - 0.5, (5, 1), _BLUE)
-    label = f"${features} \\in \\mathbb{{R}}^{{p_{index}}}$"
-    for x, text, colour in ((0.95, given, "black"), (3.1, net, _BLUE), (4.85, label, _BLUE)):
-        ax.text(x, y - 0.58, text, ha="center", va="top", color=colour)
-
-
-def _cells(ax: Axes, left: float, bottom: float, shape: tuple[int, int], colour: str) -> None:
-    """A matrix of that shape with invented entries as shades of the colour."""
-    shades = np.random.default_rng(int(100 * bottom)).uniform(0.15, 0.9, shape)
-    for (i, k), shade in np.ndenumerate(shades):
-        x, y = left + 0.2 * k, bottom + 0.2 * i
-        ax.fill((x, x + 0.2, x + 0.2, x), (y, y, y + 0.2, y + 0.2), fc=(colour, shade), ec="white")
-
-
-def _box(ax: Axes, left: float, y: float, width: float) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    style = "round,pad=0,rounding_size=0.08"
-    ax.add_patch(FancyBboxPatch((left, y - 0.5), width, 1, boxstyle=style, fc="#F3F5F7", ec="#B8C0C8"))
-
-
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], bend: int | None = None) -> None:
-    turn = "arc3" if bend is None else f"angle,angleA=0,angleB={bend},rad=6"
-    style = {"arrowstyle": "-|>", "color": "#444444", "linewidth": 1.2, "connectionstyle": turn}
-    ax.annotate("", end, start, arrowprops=style | {"shrinkA": 0, "shrinkB": 0})
-
-
 def _image(ax: Axes, points: np.ndarray, values: np.ndarray, title: str, **settings: Any) -> AxesImage:
     """Values (M,) at the points (M, 2) of a full grid by colour."""
     grid = values[np.lexsort((points[:, 0], points[:, 1]))].reshape(len(np.unique(points[:, 1])), -1)
     ax.set_title(title, fontsize=9)
     return ax.imshow(grid, origin="lower", **settings)
-
-
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra('plots need matplotlib: pip install "elmonet[plot]"') from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _tidy(figure: Figure) -> Figure:

@@ -19,14 +19,12 @@ from elmonet.data import OperatorData
 from elmonet.paper import measure
 from elmonet.paper.effort import SHORT, Effort
 from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, PROBLEMS, TRAINED
+from elmonet.progress import Progress
 from elmonet.store import write_bytes
 
-__all__ = ["Progress", "as_json", "read_results", "reproduce"]
+__all__ = ["as_json", "read_results", "reproduce"]
 
 FORMAT = 1
-
-Progress = Callable[[str, float, float], None]
-"""Called as progress(what, done, total): what is being done, and how much of the work is behind us."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def reproduce(
         A file that is there already is renamed to ``results.previous.json``. None: no file.
     resume : go on with the run in `out`, which must have had the same effort and seed.
     seed : of the data and the networks.
-    progress : see `Progress`.
+    progress : called as ``progress(what, done, total)``: see `elmonet.progress`.
 
     Returns
     -------

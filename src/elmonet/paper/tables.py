@@ -174,11 +174,11 @@ def _sensitivity(model: str, done: dict[str, Any]) -> Table:
             known = p1 in paper["p1"] and p2 in paper["p2"]
             theirs = paper["error"][model][paper["p1"].index(p1)][paper["p2"].index(p2)] if known else None
             values = (theirs, as_printed["mean"][i, j], ours["mean"][i, j])
-            cells.append("/".join(_NONE if v is None else f"{100 * v:.2g}" for v in values))
+            cells.append(", ".join(_NONE if v is None else f"{100 * v:.2g}" for v in values))
         rows.append((str(p1), *cells))
     columns = ("p1", *(f"p2 = {p2}" for p2 in ours["p2"]))
     note = (
-        "Relative errors in per cent: paper/the recipe as printed/our solver; mean over "
+        "Relative errors in per cent: paper, recipe as printed, our solver; mean over "
         f"{ours['trials']} draws of the networks (the paper: 10)."
     )
     return Table(title, columns, rows, [note])

@@ -26,7 +26,7 @@ from elmonet._blas import product
 if TYPE_CHECKING:
     from elmonet.solve.spectrum import Spectrum
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "left_out_residuals", "sweep"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
 
@@ -69,6 +69,16 @@ def sweep(
             E /= one_minus_h
             left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", E, E))
     return Sweep(left_out, squared, squared / (freedom / N) ** 2)
+
+
+def left_out_residuals(spectrum: Spectrum, G: np.ndarray, alpha: float) -> np.ndarray:
+    """By what each function is missed (r, N) if it is left out, at one alpha: ``e_i / (1 - h_i)``."""
+    GV = spectrum.project(G)
+    V = spectrum.right(slice(None))
+    V2 = V**2
+    outside, one_minus = _unreached(spectrum, G, GV, V, V2)
+    shrink = _shrinkage(spectrum, np.full((1, 1), alpha))
+    return (product(GV * shrink, V.T) + outside) / (product(shrink, V2.T) + one_minus)
 
 
 def _shrinkage(spectrum: Spectrum, alpha: np.ndarray) -> np.ndarray:

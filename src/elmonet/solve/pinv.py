@@ -41,10 +41,12 @@ class Pinv(BaseEstimator):
     def __init__(self, rcond: float | None = None):
         self.rcond = rcond
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Solution:
-        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N)."""
+    def solve(
+        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, reference: np.ndarray | None = None
+    ) -> Solution:
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `reference` as in `Ridge.solve`."""
         rcond = None if self.rcond is None else number(self.rcond, "rcond")
-        problem = Problem(T, B, G, rcond=rcond)
+        problem = Problem(T, B, G, rcond=rcond, reference=reference)
         if problem.is_zero():
             return problem.zero_solution()
         spectrum = Spectrum.from_svd(problem.B, rcond)

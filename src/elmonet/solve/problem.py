@@ -27,6 +27,7 @@ class Problem:
     span : the trunk's `Span`.
     B : (p1, N), times the power of two `b` if its size is extreme.
     QtG : (r, N), the outputs in the basis Q.
+    reference : (N,), to which leave-one-out errors are relative; None: the norms of the outputs.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Problem:
         *,
         dtype: Any = None,
         rcond: float | None = None,
+        reference: np.ndarray | None = None,
     ):
         self.started = perf_counter()
         T, B, G = (np.asarray(A) for A in (T, B, G))
@@ -53,7 +55,7 @@ class Problem:
         self.span = Span(T, rcond)
         self.norms = np.sqrt(np.einsum("ij,ij->i", G.T, G.T))
         self.QtG, self.outside = self.span.project(G, self.norms)
-        self.reference = reference_norms(self.norms)
+        self.reference = reference_norms(self.norms) if reference is None else reference * self.g
 
     def solution(
         self,

@@ -17,7 +17,7 @@ from elmonet.solve.span import default_cutoff
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.tridiagonal import Tridiagonal
 
-__all__ = ["Ridge"]
+__all__ = ["Ridge", "gram_rounding"]
 
 _N_ALPHAS = 20
 _STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
@@ -62,13 +62,18 @@ class Ridge(BaseEstimator):
         self.alphas = alphas
         self.penalty = penalty
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Solution:
-        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N)."""
+    def solve(
+        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, reference: np.ndarray | None = None
+    ) -> Solution:
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N).
+
+        Leave-one-out errors are relative to the norms of the columns of G, or to `reference` (N,).
+        """
         alpha, candidates = self._checked()
         if alpha == 0:
-            return Pinv().solve(T, B, G)
+            return Pinv().solve(T, B, G, reference)
         # In double precision whatever came: a Gram matrix halves the digits that B has.
-        problem = Problem(T, B, G, dtype=np.float64)
+        problem = Problem(T, B, G, dtype=np.float64, reference=reference)
         if problem.is_zero():
             return problem.zero_solution()
         if alpha is not None:
@@ -107,7 +112,7 @@ def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
     """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
     B = problem.B
     smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
-    if alpha < _gram_rounding(B) * np.trace(smaller):
+    if alpha < gram_rounding(B) * np.trace(smaller):
         return None
     fit = cholesky_fit(B, problem.QtG, smaller, alpha)
     if fit is None:
@@ -124,7 +129,7 @@ def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
     )
 
 
-def _gram_rounding(B: np.ndarray) -> float:
+def gram_rounding(B: np.ndarray) -> float:
     """The part of ``s_max^2`` below which an alpha drowns in the rounding of the Gram matrix.
 
     Its entries are sums of n products (n the larger side of B), with errors of up to ``n eps s_max^2``. An
@@ -136,7 +141,7 @@ def _gram_rounding(B: np.ndarray) -> float:
 class _Path:
     """The criterion along the candidates for alpha, from one factorisation of B.
 
-    The Gram matrix of B is cheap, but an alpha below `_gram_rounding` needs the SVD of B itself.
+    The Gram matrix of B is cheap, but an alpha below `gram_rounding` needs the SVD of B itself.
     """
 
     def __init__(self, problem: Problem, penalty: str, by: str):
@@ -147,7 +152,7 @@ class _Path:
         """Evaluate the candidates; if a number is given, find where they should lie."""
         B = self.problem.B
         # Parts of s_max^2: what a Gram matrix resolves, and what an SVD of B does.
-        rounding, finest = _gram_rounding(B), default_cutoff(B) ** 2
+        rounding, finest = gram_rounding(B), default_cutoff(B) ** 2
         least = float(self.penalty.min())
         if isinstance(candidates, np.ndarray):
             top = squared_norm(B) / least

@@ -1,0 +1,59 @@
+"""Values at points to values at other points: splines on grids, radial basis functions elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.interpolate import RBFInterpolator, make_interp_spline
+
+from elmonet._check import InputError
+
+__all__ = ["as_grid", "interpolate"]
+
+_MOST_DENSE = 2000  # scattered points beyond this are interpolated from their nearest neighbours
+_NEIGHBOURS = 64
+
+
+def interpolate(points: np.ndarray, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Values (n, k) at X (n, d), from values (M, k) at the points (M, d)."""
+    axes, order = as_grid(points)
+    if axes is None:
+        return _scattered(points, values, X)
+    # Cardinal splines: row i of `weights` holds the values at X_i of the splines that are 1 at
+    # one node of the axis and 0 at the others. One axis after the other is summed away.
+    grid = values[order].reshape(*(len(a) for a in axes), -1)
+    weights = _cardinal(axes[0], X[:, 0])
+    grid = np.tensordot(weights, grid, axes=1)
+    for axis, x in zip(axes[1:], X.T[1:], strict=True):
+        grid = np.einsum("ij,ij...->i...", _cardinal(axis, x), grid)
+    return grid
+
+
+def as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
+    """The axes of a full tensor grid and the order that sorts its points, or None."""
+    axes = [np.unique(column) for column in points.T]
+    order = np.lexsort(points.T[::-1])
+    if np.prod([float(len(a)) for a in axes]) != len(points):
+        return None, order
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(points.shape)
+    return (axes if np.array_equal(points[order], grid) else None), order
+
+
+def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
+    if len(axis) == 1:
+        return np.ones((len(x), 1))
+    return make_interp_spline(axis, np.eye(len(axis)), k=min(3, len(axis) - 1))(x)
+
+
+def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarray:
+    points, first = np.unique(points, axis=0, return_index=True)
+    neighbours = None if len(points) <= _MOST_DENSE else _NEIGHBOURS
+    for kernel, degree in (("cubic", 1), ("linear", 0)):
+        if len(points) < points.shape[1] + 1 and degree > 0:
+            continue
+        try:
+            return RBFInterpolator(points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours)(
+                X
+            )
+        except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
+            continue
+    raise InputError("the training points of this POD cannot be interpolated: they do not differ.")

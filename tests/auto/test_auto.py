@@ -1,0 +1,210 @@
+"""The automatic choice: known answers, honesty, and what a scikit-learn user expects."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge as LinearRidge
+
+from elmonet import (
+    AutoELMDeepONet,
+    ELMDeepONet,
+    ExtrapolationWarning,
+    InputError,
+    NotFittedError,
+    Ridge,
+    load,
+    problems,
+    relative_l2,
+)
+from elmonet.auto.candidates import Candidate, branches, transforms
+from elmonet.auto.repeats import merge_repeats
+from elmonet.auto.search import Search
+from elmonet.auto.view import View
+
+
+@pytest.fixture(scope="module")
+def ode():
+    return problems.nonlinear_ode(n_train=120, n_test=120)
+
+
+@pytest.fixture(scope="module")
+def fitted(ode):
+    return AutoELMDeepONet(random_state=0).fit(ode.u_train, ode.s_train, points=ode.points)
+
+
+def test_it_finds_what_to_do_and_says_what_to_expect(fitted, ode):
+    error = relative_l2(fitted.predict(ode.u_test), ode.s_test)
+    default = ELMDeepONet(random_state=0).fit(ode.u_train, ode.s_train, points=ode.points)
+    assert error < relative_l2(default.predict(ode.u_test), ode.s_test)
+    assert fitted.loo_error_ == pytest.approx(error, rel=0.3)
+    assert fitted.predict(ode.u_test, points=[[0.5]]).shape == (120, 1)
+
+
+def test_linear_operators_come_out_as_with_lstsq():
+    data = problems.antiderivative(n_train=150, n_test=50)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    lstsq = np.linalg.lstsq(data.u_train, data.s_train, rcond=None)[0]
+    reached = relative_l2(data.u_test @ lstsq, data.s_test)
+    assert relative_l2(model.predict(data.u_test), data.s_test) < max(10 * reached, 1e-14)
+
+
+def test_constant_outputs():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 8)), np.tile(np.linspace(1, 2, 8), (30, 1))
+    model = AutoELMDeepONet(random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict(rng.normal(size=(3, 8)) / 3), y[:3], rtol=1e-6)
+
+
+def test_logarithms_are_found():
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(size=(120, 6)))
+    s = np.exp(np.log(u) @ rng.normal(size=(6, 20)) / 3)
+    model = AutoELMDeepONet(random_state=0).fit(u[:80], s[:80], points=np.arange(20))
+    assert model.leaderboard_[0]["log_inputs"]
+    assert model.leaderboard_[0]["log_outputs"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        assert relative_l2(model.predict(u[80:]), s[80:]) < 1e-9
+
+
+def test_the_trial_is_what_the_model_gives(ode):
+    """A candidate is judged by the leave-one-out error that the ordinary model with it reports."""
+    way = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
+    view = View(ode.u_train, ode.s_train, ode.points, way)
+    for candidate in (Candidate("rbf", 0.3, True), Candidate("tanh", 0.3, True), Candidate("relu", 1.0)):
+        branch = candidate.branch(view.spread, seed=0)
+        solution, B = view.solve(branch)
+        model = ELMDeepONet(branch, solver=Ridge("loo")).fit(ode.u_train, ode.s_train, points=ode.points)
+        assert view.error(solution, B) == pytest.approx(model.solution_.loo_error, rel=1e-3)
+
+
+def test_noise_modes_are_dropped():
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(100, 3))
+    shapes = np.linalg.qr(rng.normal(size=(30, 3)))[0].T
+    s = u @ shapes + 0.05 * rng.normal(size=(100, 30))
+    model = AutoELMDeepONet(random_state=0).fit(u, s, points=np.arange(30))
+    assert 3 <= model.best_model_.trunk_.width_ < 15
+
+
+def test_leaderboard_and_summary(fitted):
+    first = fitted.leaderboard_[0]
+    assert set(first) >= {"branch", "loo_error", "seconds", "functions", "log_inputs"}
+    assert first["loo_error"] == min(
+        row["loo_error"] for row in fitted.leaderboard_ if row["functions"] == 120
+    )
+    text = fitted.summary()
+    assert first["branch"] in text
+    assert "Expected error" in text
+
+
+def test_repeated_functions_do_not_fool_it(ode):
+    u, s = (np.repeat(A[:40], 3, axis=0) for A in (ode.u_train, ode.s_train))
+    model = AutoELMDeepONet(random_state=0).fit(u, s, points=ode.points)
+    error = relative_l2(model.predict(ode.u_test), ode.s_test)
+    assert model.repeats_.count == 80
+    assert model.loo_error_ > error / 3
+    assert "80 inputs repeat others" in model.summary()
+
+
+def test_merging_repeats():
+    X = np.array([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [5.0, 5.0]])
+    y = np.array([[1.0], [2.0], [3.0], [2.0], [7.0]])
+    merged, means, repeats = merge_repeats(X, y)
+    np.testing.assert_array_equal(merged, [[2, 1], [0, 1], [5, 5]])
+    np.testing.assert_array_equal(means, [[2], [2], [7]])
+    assert repeats.count == 2
+    # Deviations 1 and 1 of the first pair, none of the second; two degrees of freedom.
+    assert repeats.spread == pytest.approx(np.sqrt(1.0 / np.mean([1, 4, 9, 4, 49])))
+
+
+def test_inputs_unlike_the_training_are_announced(fitted, ode):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(ode.u_test)
+    with pytest.warns(ExtrapolationWarning, match="3 of 3 inputs"):
+        fitted.predict(20 * ode.u_test[:3])
+    rough = np.random.default_rng(0).normal(size=(3, 100))
+    with pytest.warns(ExtrapolationWarning, match="outside what the training functions cover"):
+        fitted.predict(rough)
+    assert fitted.novelty(ode.u_train).max() <= 1.0
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 12])
+def test_very_few_functions(ode, n):
+    model = AutoELMDeepONet(random_state=0).fit(ode.u_train[:n], ode.s_train[:n], points=ode.points)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        assert np.isfinite(model.predict(ode.u_test)).all()
+    assert np.isfinite(model.loo_error_)
+    assert "more functions would help most" in model.summary()
+
+
+def test_the_same_seed_gives_the_same_model(fitted, ode):
+    again = clone(fitted).fit(ode.u_train, ode.s_train, points=ode.points)
+    np.testing.assert_array_equal(again.predict(ode.u_test), fitted.predict(ode.u_test))
+    threads = clone(fitted).set_params(n_jobs=2).fit(ode.u_train, ode.s_train, points=ode.points)
+    assert threads.leaderboard_[0]["branch"] == fitted.leaderboard_[0]["branch"]
+
+
+def test_saved_and_loaded(fitted, ode, tmp_path):
+    fitted.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(ode.u_test), fitted.predict(ode.u_test))
+
+
+def test_a_budget_ends_the_search(ode):
+    model = AutoELMDeepONet(time_budget=1e-9, random_state=0)
+    model.fit(ode.u_train, ode.s_train, points=ode.points)
+    assert len(model.leaderboard_) == 1
+    assert np.isfinite(model.predict(ode.u_test)).all()
+
+
+def test_progress(ode):
+    seen = []
+    AutoELMDeepONet(random_state=0, progress=lambda *told: seen.append(told)).fit(
+        ode.u_train[:30], ode.s_train[:30], points=ode.points
+    )
+    assert seen[0][0] == "looking at the data"
+    assert seen[-1] == ("done", 1.0, 1.0)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+
+
+def test_rounds_grow_to_all_functions(ode):
+    search = Search(
+        np.tile(ode.u_train, (5, 1)) * np.linspace(1, 2, 600)[:, None],
+        np.tile(ode.s_train, (5, 1)),
+        ode.points,
+        seed=0,
+        time_budget=None,
+        n_jobs=1,
+        progress=None,
+    )
+    search.run()
+    assert {trial.functions for trial in search.trials} == {300, 600}
+
+
+def test_ways_to_look_follow_from_the_data():
+    X, y = np.ones((4, 3)), np.ones((4, 2))
+    assert {way["log_inputs"] for way in transforms(X, y)} == {False}  # nothing varies
+    assert {way["log_inputs"] for way in transforms(X * [[1], [2], [3], [4]], y)} == {False, True}
+    assert {way["log_outputs"] for way in transforms(X, -y)} == {False}
+    assert {way["log_outputs"] for way in transforms(X, y * [0, 1])} == {False, True}
+    assert any(c.family == "cnn" for c in branches(image=True))
+    assert not any(c.family == "cnn" for c in branches(image=False))
+
+
+def test_better_than_linear_ridge_where_it_is_not_linear(fitted, ode):
+    linear = LinearRidge(1e-6).fit(ode.u_train, ode.s_train).predict(ode.u_test)
+    assert relative_l2(fitted.predict(ode.u_test), ode.s_test) < 0.1 * relative_l2(linear, ode.s_test)
+
+
+def test_wrong_input(ode):
+    with pytest.raises(NotFittedError):
+        AutoELMDeepONet().predict(ode.u_test)
+    for settings, message in (({"time_budget": -1}, "time_budget"), ({"n_jobs": 0}, "n_jobs")):
+        with pytest.raises(InputError, match=message):
+            AutoELMDeepONet(**settings).fit(ode.u_train, ode.s_train, points=ode.points)
+    with pytest.raises(InputError, match="points is missing"):
+        AutoELMDeepONet().fit(ode.u_train, ode.s_train[:, :7])
