@@ -59,7 +59,7 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the data and the networks.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="Limit for training each DeepONet.", show_default="15")
+        float | None, typer.Option(min=0, help="Limit for training each DeepONet.", show_default="12, full none")
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Limit for training each DeepONet.", show_default="10000")

@@ -34,11 +34,11 @@ class Effort:
 SHORT = Effort(
     functions=1000,
     epochs=10_000,
-    seconds=15.0,
+    seconds=12.0,
     batch_size=None,
     trials=1,
     widths=(50, 100, 500, 1000, 5000),
-    branch_widths=(50, 100, 200, 500, 800, 900, 1000, 1100, 1300, 2000, 5000),
+    branch_widths=(50, 100, 200, 500, 900, 1000, 1100, 2000, 5000),
     darcy_p1=(1000, 10_000),
     darcy_p2=(100, 500),
 )
