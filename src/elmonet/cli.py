@@ -59,10 +59,10 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the data and the networks.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="Limit for training each DeepONet.", show_default="12, full none")
+        float | None, typer.Option(min=0, help="Limit for each training.", show_default="12, full: none")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Limit for training each DeepONet.", show_default="10000")
+        int | None, typer.Option(min=1, help="Limit for each training.", show_default="10000")
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(min=1, help="Functions in a step of that training.", show_default="all")
