@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from elmonet._fitted import NotFittedError
     from elmonet.auto import AutoELMDeepONet
     from elmonet.data import OperatorData
-    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
+    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Patches, Sinusoid
     from elmonet.metrics import neg_relative_l2, relative_l2
     from elmonet.model import ELMDeepONet, load
     from elmonet.solve import Pinv, Ridge, Solution
@@ -54,7 +54,17 @@ _HOME = {
     "elmonet._fitted": ["NotFittedError"],
     "elmonet.auto": ["AutoELMDeepONet"],
     "elmonet.data": ["OperatorData"],
-    "elmonet.features": ["CNN", "MLP", "POD", "SLFN", "Concat", "InfiniteWidth", "Linear", "Sinusoid"],
+    "elmonet.features": [
+        "CNN",
+        "MLP",
+        "POD",
+        "SLFN",
+        "Concat",
+        "InfiniteWidth",
+        "Linear",
+        "Patches",
+        "Sinusoid",
+    ],
     "elmonet.metrics": ["neg_relative_l2", "relative_l2"],
     "elmonet.model": ["ELMDeepONet", "load"],
     "elmonet.solve": ["Pinv", "Ridge", "Solution"],
@@ -81,6 +91,7 @@ __all__ = [
     "NotFittedError",
     "NumericsWarning",
     "OperatorData",
+    "Patches",
     "Pinv",
     "RankCollapseWarning",
     "Ridge",

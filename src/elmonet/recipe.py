@@ -36,6 +36,8 @@ def describe(part: Any) -> dict[str, Any]:
         names, members = zip(*part.maps, strict=True)
         fitted = getattr(part, "members_", members)  # these know their seeds
         settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
+    if settings.get("inner") is not None:
+        settings["inner"] = describe(getattr(part, "inner_", part.inner))
     if "random_state" in settings:
         settings["random_state"] = getattr(part, "seed_", None)
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
@@ -45,7 +47,10 @@ def build(record: dict[str, Any]) -> Any:
     """The inverse of `describe`: an object that is not fitted."""
     if record["class"] not in _KNOWN:
         raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+    settings: dict[str, Any] = dict(record["settings"])
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    if isinstance(settings.get("inner"), dict):
+        settings["inner"] = build(settings["inner"])
     if record["class"] == "Concat":
         settings["maps"] = [(name, build(member)) for name, member in settings["maps"]]
     return _KNOWN[record["class"]](**settings)

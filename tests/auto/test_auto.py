@@ -74,7 +74,7 @@ def test_the_trial_is_what_the_model_gives(ode):
     way = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
     view = View(ode.u_train, ode.s_train, ode.points, way)
     for candidate in (Candidate("rbf", 0.3, True), Candidate("tanh", 0.3, True), Candidate("relu", 1.0)):
-        branch = candidate.branch(view.spread, seed=0)
+        branch = candidate.branch(view.X, view.spread, seed=0)
         solution, B = view.solve(branch)
         model = ELMDeepONet(branch, solver=Ridge("loo")).fit(ode.u_train, ode.s_train, points=ode.points)
         assert view.error(solution, B) == pytest.approx(model.solution_.loo_error, rel=1e-3)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear
+from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear, Patches
 
 __all__ = ["Candidate", "branches", "transforms"]
 
-_SCALES = tuple(float(f"{s:.2g}") for s in np.geomspace(0.03, 3, 9))
+_SCALES = tuple(float(f"{s:.2g}") for s in np.geomspace(0.03, 3, 7))
 _WIDTH = 2000
+_PATCH_FEATURES = 16384  # features of all patches together, about
 _CONSTANT = 1e-9  # a kernel of this scale is one everywhere
 
 
@@ -21,15 +22,16 @@ _CONSTANT = 1e-9  # a kernel of this scale is one everywhere
 class Candidate:
     """A branch, by its family and scale, with a linear block beside it or not.
 
-    `family` is "none", "constant", a kernel of `InfiniteWidth`, "cos" or "tanh" of `SLFN`, "mlp" or "cnn".
+    `family` is "none", "constant", a kernel of `InfiniteWidth`, "cos" or "tanh" of `SLFN`, "mlp", "cnn",
+    or "patches3" or "patches5", with `Patches` of that size inside.
     """
 
     family: str
     scale: float = 1.0
     linear: bool = False
 
-    def branch(self, spread: float, seed: int) -> Any:
-        """The branch for inputs of that spread; scales are in units of one over it."""
+    def branch(self, X: np.ndarray, spread: float, seed: int) -> Any:
+        """The branch for inputs like X, of that spread; scales are in units of one over it."""
         parts: list[Any] = [Linear()] if self.linear else []
         scale = self.scale / spread
         if self.family in ("cos", "tanh"):
@@ -39,6 +41,11 @@ class Candidate:
             parts.append(MLP(_WIDTH, hidden=256, scale=scale, random_state=seed))
         elif self.family == "cnn":
             parts.append(CNN(_WIDTH, scale=scale, random_state=seed))
+        elif self.family.startswith("patches"):
+            inner = Patches(
+                size=int(self.family.removeprefix("patches")), scale=1 / spread, random_state=seed
+            )
+            parts.append(InfiniteWidth("rbf", self.scale, inner=inner))
         elif self.family == "constant":
             parts.append(InfiniteWidth("rbf", _CONSTANT / spread))
         elif self.family != "none":
@@ -85,5 +92,8 @@ def branches(image: bool) -> list[Candidate]:
     networks = [
         Candidate(family, scale, True) for family in ("cos", "tanh") for scale in (0.03, 0.1, 0.3, 1.0)
     ]
-    deep = [Candidate("mlp", 1.0), *([Candidate("cnn", 1.0)] if image else [])]
+    deep = [Candidate("mlp")]
+    if image:
+        patches = [Candidate(family, scale) for family in ("patches3", "patches5") for scale in (0.3, 1.0)]
+        deep += [Candidate("cnn"), *patches]
     return [Candidate("constant"), Candidate("none", linear=True), *kernels, *networks, *deep]

@@ -94,10 +94,10 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             )
             best = search.run()
         view = search.view(best.way, len(X))
-        branch = best.candidate.branch(view.spread, seed)
-        solution, B = view.solve(branch)
-        trunk = POD(view.best_rank(solution, B))
-        model = ELMDeepONet(branch, trunk, Ridge("loo"), random_state=seed, **search.ways[best.way])
+        branch = best.candidate.branch(view.X, view.spread, seed)
+        model = ELMDeepONet(
+            branch, POD(search.rank), Ridge("loo"), random_state=seed, **search.ways[best.way]
+        )
         self.best_model_ = model.fit(X, y, points=self.points_)
         self.loo_error_ = self.best_model_.solution_.loo_error
         self.leaderboard_ = search.leaderboard()

@@ -19,9 +19,10 @@ from elmonet.auto.view import View
 __all__ = ["Search", "Trial"]
 
 _FEW = 300  # functions on which everything is tried
-_KEPT = 12  # candidates that go on to the next round, fewer with every round
+_KEPT = 6  # candidates that go on to the next round
 _WAYS = 2  # ways to look at the data that go on
 _STEPS = (1.8, 1.3)  # factors by which the scale of the best is moved in the end
+_CLIMBS = 4  # how often at most
 
 
 @dataclass(frozen=True)
@@ -65,32 +66,40 @@ class Search:
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.ways = transforms(X, y)
         self.trials: list[Trial] = []
-        self._begun = False
+        self._begun, self._least = False, np.inf
+        self.rank: int | None = None  # of the outputs' modes, for the best trial on all functions
         self._views: dict[tuple[int, int], View] = {}
 
     def run(self) -> Trial:
         """Try everything; the best trial on all functions (of those that there was time for)."""
         rounds = _rounds(len(self.X))
         few = rounds[0]
-        asked = [(way, probe) for way in range(len(self.ways)) for probe in probes()]
         self._tell("looking at the data", 0.0)
-        best_of: dict[int, float] = {}
-        for trial in self._try(asked, few):
-            best_of[trial.way] = min(trial.loo_error, best_of.get(trial.way, np.inf))
-        ways = sorted(best_of, key=lambda way: best_of[way])[:_WAYS]
+        self._try([(way, probe) for way in range(len(self.ways)) for probe in probes()], few)
+        first, *others = [trial.way for trial in self._best(few, lambda trial: trial.way)[:_WAYS]]
         self._tell(f"trying branches on {few} functions", 0.1)
-        self._try([(way, b) for way in ways for b in branches(self.X.ndim > 2)], few)
+        self._try([(first, branch) for branch in branches(self.X.ndim > 2)], few)
+        kept = self._best(few, _kind)[:_KEPT]
+        self._try([(way, trial.candidate) for way in others for trial in kept], few)
         for i, functions in enumerate(rounds[1:], start=1):
-            kept = self._best(_KEPT >> (i - 1), rounds[i - 1])
+            kept = self._best(rounds[i - 1], _kind)[:_KEPT]
             self._tell(f"trying the best {len(kept)} on {functions} functions", 0.1 + 0.6 * i / len(rounds))
             self._forget(rounds[i - 1])
-            self._try([(t.way, t.candidate) for t in kept], functions)
+            self._try([(trial.way, trial.candidate) for trial in kept], functions)
+        self._tell("choosing the scale", 0.8)
         for step in _STEPS:
-            self._tell("choosing the scale", 0.8)
-            (best,) = self._best(1, rounds[-1])
-            self._try([(best.way, c) for c in best.candidate.neighbours(step)], rounds[-1])
+            self._climb(step, self.trials[-1].functions)
         self._tell("done", 1.0)
-        return self._best(1, self.trials[-1].functions)[0]
+        return self._best(self.trials[-1].functions)[0]
+
+    def _climb(self, step: float, functions: int) -> None:
+        """Move the scale of the best by a factor as long as that helps."""
+        best = self._best(functions)[0]
+        for _ in range(_CLIMBS):
+            self._try([(best.way, candidate) for candidate in best.candidate.neighbours(step)], functions)
+            before, best = best, self._best(functions)[0]
+            if best is before:
+                return
 
     def view(self, way: int, functions: int) -> View:
         """The data, or some of them, in one way to look at them."""
@@ -139,13 +148,23 @@ class Search:
         view = self.view(way, functions)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
-            solution, B = view.solve(candidate.branch(view.spread, self.seed))
+            solution, B = view.solve(candidate.branch(view.X, view.spread, self.seed))
             error = view.error(solution, B)
+            if functions == len(self.X) and error < self._least:
+                self._least, self.rank = error, view.best_rank(solution, B)
         return Trial(candidate, way, functions, error, solution.alpha, perf_counter() - started)
 
-    def _best(self, count: int, functions: int) -> list[Trial]:
-        there = [trial for trial in self.trials if trial.functions == functions]
-        return sorted(there, key=lambda trial: trial.loo_error)[:count]
+    def _best(self, functions: int, kind: Callable[[Trial], Any] | None = None) -> list[Trial]:
+        """The trials on so many functions by their error; of each kind, the best only."""
+        ranked = sorted(
+            (trial for trial in self.trials if trial.functions == functions), key=lambda t: t.loo_error
+        )
+        if kind is None:
+            return ranked
+        first: dict[Any, Trial] = {}
+        for trial in ranked:
+            first.setdefault(kind(trial), trial)
+        return list(first.values())
 
     def _forget(self, functions: int) -> None:
         self._views = {key: view for key, view in self._views.items() if key[1] != functions}
@@ -153,6 +172,11 @@ class Search:
     def _tell(self, what: str, done: float) -> None:
         if self.progress is not None:
             self.progress(what, done, 1.0)
+
+
+def _kind(trial: Trial) -> tuple[Any, ...]:
+    """What makes a difference that the scale does not make."""
+    return trial.way, trial.candidate.family, trial.candidate.linear
 
 
 def _rounds(n: int) -> list[int]:

@@ -53,12 +53,11 @@ def _choice(model: Any, search: Search, best: Trial) -> list[str]:
 def _advice(model: Any, search: Search, best: Trial) -> list[str]:
     """What would help: from how the error fell with more functions."""
     N = len(search.X)
-    same = {
-        t.functions: t.loo_error
-        for t in search.trials
-        if t.way == best.way
-        and (t.candidate.family, t.candidate.linear) == (best.candidate.family, best.candidate.linear)
-    }
+    same: dict[int, float] = {}
+    for t in search.trials:
+        alike = (t.candidate.family, t.candidate.linear) == (best.candidate.family, best.candidate.linear)
+        if t.way == best.way and alike:
+            same[t.functions] = min(t.loo_error, same.get(t.functions, np.inf))
     if model.loo_error_ < 1e-8:
         return ["More functions are not needed: the error is at the rounding of the numbers."]
     if N < 50:

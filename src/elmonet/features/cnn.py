@@ -13,7 +13,7 @@ from elmonet.features.activation import ACTIVATIONS
 from elmonet.features.base import RandomMap
 from elmonet.features.dense import draw_layer, layer
 
-__all__ = ["CNN"]
+__all__ = ["CNN", "gather_windows", "image_shape"]
 
 
 class CNN(RandomMap):
@@ -74,14 +74,7 @@ class CNN(RandomMap):
                     f"shape {shape} needs {np.prod(shape)} values an image, the inputs have {np.prod(given)}."
                 )
             given = shape
-        if len(given) == 2:
-            given = (1, *given)
-        if len(given) != 3:
-            raise InputError(
-                "a CNN takes images (N, height, width) or (N, channels, height, width); got inputs of "
-                f"shape {('N', *given)}. Reshape them, or give the CNN shape=(height, width)."
-            )
-        return given
+        return image_shape(given, "a CNN", "Reshape them, or give the CNN shape=(height, width).")
 
     def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
         fan_in, height, width = self._image_shape()
@@ -117,10 +110,7 @@ class CNN(RandomMap):
 
     def _convolve(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
         """Gather the windows as rows and multiply: (n, h, w, c) to (n, h/stride, w/stride, c')."""
-        edge = self.kernel // 2
-        H = np.pad(H, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
-        windows = sliding_window_view(H, (self.kernel, self.kernel), axis=(1, 2))
-        windows = windows[:, :: self.stride, :: self.stride]
+        windows = gather_windows(H, self.kernel, self.stride)
         rows = windows.reshape(-1, A.shape[1] - 1)
         return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
 
@@ -131,3 +121,22 @@ class CNN(RandomMap):
             height, width = ceil(height / self.stride), ceil(width / self.stride)
             sizes.append(height * width * max(A.shape))
         return max(sizes)
+
+
+def image_shape(given: tuple[int, ...], who: str, advice: str) -> tuple[int, int, int]:
+    """(channels, height, width) of inputs of the shape `given`, or an error that says what to do."""
+    if len(given) == 2:
+        given = (1, *given)
+    if len(given) != 3:
+        raise InputError(
+            f"{who} takes images (N, height, width) or (N, channels, height, width); got inputs of "
+            f"shape {('N', *given)}. {advice}"
+        )
+    return given
+
+
+def gather_windows(H: np.ndarray, size: int, stride: int, edge: str = "constant") -> np.ndarray:
+    """The windows around every pixel: (n, h, w, c) to (n, h/stride, w/stride, c, size, size)."""
+    width = size // 2
+    H = np.pad(H, ((0, 0), (width, width), (width, width), (0, 0)), mode=edge)  # type: ignore[call-overload]
+    return sliding_window_view(H, (size, size), axis=(1, 2))[:, ::stride, ::stride]

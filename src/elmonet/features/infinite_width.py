@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
+from sklearn.base import clone
 
 from elmonet._blas import product
-from elmonet._check import choice, number
-from elmonet.features.base import FeatureMap
+from elmonet._check import InputError, choice, number
+from elmonet.features.base import FeatureMap, RandomMap
 
 __all__ = ["KERNELS", "InfiniteWidth"]
 
@@ -36,10 +37,12 @@ class InfiniteWidth(FeatureMap):
         ``a = sqrt(3) r``, ``(1 + a + a^2 / 3) exp(-a)`` with ``a = sqrt(5) r``;
         "relu": the arc-cosine kernel of order one, the limit of relu with normal weights and biases.
     scale : as in `SLFN` with distribution="normal" or "student"; for relu, of weights against biases.
+    inner : a random feature map whose features the kernel compares, in units of their spread over the
+        training functions; None: the functions themselves. With `Patches`, images are compared by patches.
 
     Attributes
     ----------
-    centres_ : (width_, m), the training functions that the pivots are.
+    centres_ : (width_, ...), the training functions that the pivots are.
     factor_ : (width_, width_), the Cholesky factor of their kernel matrix.
 
     Examples
@@ -51,9 +54,10 @@ class InfiniteWidth(FeatureMap):
     True
     """
 
-    def __init__(self, kernel: str = "matern52", scale: float = 1.0):
+    def __init__(self, kernel: str = "matern52", scale: float = 1.0, *, inner: Any = None):
         self.kernel = kernel
         self.scale = scale
+        self.inner = inner
 
     @property
     def width_(self) -> int:
@@ -61,33 +65,55 @@ class InfiniteWidth(FeatureMap):
         return len(self.centres_)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The centres and their Cholesky factor."""
-        return {"centres_": self.centres_, "factor_": self.factor_}
+        """The centres, their Cholesky factor, and the unit of distances."""
+        return {"centres_": self.centres_, "factor_": self.factor_, "unit_": self.unit_}
 
     def derive(self) -> None:
-        """Check the settings."""
+        """Check the settings; make what the kernel compares of the centres."""
         choice(self.kernel, "kernel", KERNELS)
         number(self.scale, "scale", strict=True)
+        if self.inner is not None and not isinstance(self.inner, RandomMap):
+            raise InputError(f"inner must be a random feature map such as Patches(), got {self.inner!r}.")
+        if hasattr(self, "centres_"):
+            self._fit_inner(self.centres_)
+            self._compared = self._compare(self.centres_)
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self.__dict__.pop("centres_", None)
         self.derive()
-        X = X.reshape(len(X), -1).astype(np.float64, copy=False)
-        K = np.asfortranarray(self._kernel(X, X))
+        self._fit_inner(X)
+        self.unit_ = np.ones(1)
+        Z = self._compare(X)
+        if self.inner is not None:
+            spread = float(np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2)))
+            self.unit_ = np.array([spread or 1.0])
+            Z = Z / self.unit_
+        K = np.asfortranarray(self._kernel(Z, Z))
         (pstrf,) = get_lapack_funcs(("pstrf",), (K,))
         # Pivots below N eps of the largest entry are rounding.
         tolerance = len(K) * np.finfo(K.dtype).eps * float(K.diagonal().max())
         factor, pivots, rank, _ = pstrf(K, tol=tolerance, lower=True, overwrite_a=True)
         self.centres_ = np.ascontiguousarray(X[pivots[:rank] - 1])
+        self._compared = Z[pivots[:rank] - 1]
         self.factor_ = np.tril(factor[:rank, :rank])
 
+    def _fit_inner(self, X: np.ndarray) -> None:
+        self.inner_ = None if self.inner is None else clone(self.inner).fit(X)
+
+    def _compare(self, X: np.ndarray) -> np.ndarray:
+        """What the kernel compares (n, m): the functions, or their inner features."""
+        Z = X.reshape(len(X), -1) if self.inner_ is None else self.inner_.transform(X)
+        Z = Z.astype(np.float64, copy=False)
+        return Z if self.inner_ is None else Z / self.unit_
+
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        k = self._kernel(X.reshape(len(X), -1).astype(np.float64, copy=False), self.centres_)
+        k = self._kernel(self._compare(X), self._compared)
         (trtrs,) = get_lapack_funcs(("trtrs",), (self.factor_,))
         features, _ = trtrs(self.factor_, k.T, lower=True, overwrite_b=True)
         out[:] = features.T
 
     def _row_size(self) -> int:
-        return max(2 * self.width_, int(np.prod(self.input_shape_)))
+        return max(2 * self.width_, self._compared.shape[1], int(np.prod(self.input_shape_)))
 
     def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """K (n, n') of the rows of X (n, m) and Y (n', m)."""
