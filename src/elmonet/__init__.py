@@ -8,8 +8,9 @@ Start with two names::
     model = ELMDeepONet().fit(data.u_train, data.s_train, points=data.points)
     model.predict(data.u_test)
 
-Everything else is there to look closer: feature maps (`SLFN`, `MLP`, `CNN`, `Linear`, `Sinusoid`, `POD`),
-solvers (`Pinv`, `Ridge`), `relative_l2`, `load`, and the modules `problems` and `plot`.
+`AutoELMDeepONet` leaves nothing to tune. Everything else is there to look closer: feature maps (`SLFN`,
+`MLP`, `CNN`, `InfiniteWidth`, `Patches`, `Linear`, `Sinusoid`, `POD`), solvers (`Pinv`, `Ridge`),
+`relative_l2`, `load`, and the modules `problems` and `plot`.
 """
 
 from __future__ import annotations
