@@ -21,7 +21,7 @@ __all__ = ["Search", "Trial"]
 _FEW = 300  # functions on which everything is tried
 _KEPT = 6  # candidates that go on to the next round
 _WAYS = 2  # ways to look at the data that go on
-_STEPS = (1.8, 1.3)  # factors by which the scale of the best is moved in the end
+_STEPS = (1.8, 1.3, 1.12)  # factors by which the scale of the best is moved in the end
 _CLIMBS = 4  # how often at most
 
 
