@@ -47,8 +47,8 @@ def build(record: dict[str, Any]) -> Any:
     """The inverse of `describe`: an object that is not fitted."""
     if record["class"] not in _KNOWN:
         raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
-    settings: dict[str, Any] = dict(record["settings"])
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    given: dict[str, Any] = record["settings"]
+    settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
     if isinstance(settings.get("inner"), dict):
         settings["inner"] = build(settings["inner"])
     if record["class"] == "Concat":

@@ -208,3 +208,8 @@ def test_wrong_input(ode):
             AutoELMDeepONet(**settings).fit(ode.u_train, ode.s_train, points=ode.points)
     with pytest.raises(InputError, match="points is missing"):
         AutoELMDeepONet().fit(ode.u_train, ode.s_train[:, :7])
+
+
+def test_large_images_get_fewer_channels():
+    channels = [Candidate("patches5").branch(np.ones((2, n, n)), 1.0, 0).inner.channels for n in (8, 30, 64)]
+    assert channels == [64, 18, 8]

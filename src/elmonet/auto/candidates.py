@@ -42,9 +42,9 @@ class Candidate:
         elif self.family == "cnn":
             parts.append(CNN(_WIDTH, scale=scale, random_state=seed))
         elif self.family.startswith("patches"):
-            inner = Patches(
-                size=int(self.family.removeprefix("patches")), scale=1 / spread, random_state=seed
-            )
+            size, pixels = int(self.family.removeprefix("patches")), X.shape[-1] * X.shape[-2]
+            channels = min(64, max(8, _PATCH_FEATURES // pixels))
+            inner = Patches(channels, size, 1 / spread, random_state=seed)
             parts.append(InfiniteWidth("rbf", self.scale, inner=inner))
         elif self.family == "constant":
             parts.append(InfiniteWidth("rbf", _CONSTANT / spread))

@@ -6,8 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from elmonet.paper.printed import printed, printed_row
-from elmonet.paper.recipes import CLOSED_FORM, TRAINED, compared_with
-from elmonet.paper.tables import TITLES, Table, markdown_table, percent, sensitivity_mean
+from elmonet.paper.recipes import CLOSED_FORM, TRAINED
+from elmonet.paper.tables import TITLES, Table, markdown_table, percent, rivals, sensitivity_mean
 
 __all__ = ["differences"]
 
@@ -82,8 +82,7 @@ def _worse(done: dict[str, Any]) -> list[str]:
     for problem, models in CLOSED_FORM.items():
         for model in models:
             ours = done.get(f"{problem}/{model}/ours", {})
-            beside = [done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)]
-            best = min((record["error"] for record in beside if "error" in record), default=None)
+            best = min((r["error"] for r in rivals(problem, model, done).values()), default=None)
             if best is not None and ours.get("error", 0.0) > best:
                 told.append(f"{TITLES[problem]}, {model} ({percent(ours['error'])} against {percent(best)})")
     return told

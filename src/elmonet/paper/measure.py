@@ -20,6 +20,7 @@ from elmonet.model import ELMDeepONet
 from elmonet.paper.effort import Effort
 from elmonet.paper.recipes import CLOSED_FORM, TRAINED, Recipe
 from elmonet.solve import Pinv, Ridge
+from elmonet.solve.span import Span
 
 __all__ = ["bases", "closed_form", "describe_data", "draws", "formulas", "sensitivity", "trained", "widths"]
 
@@ -171,7 +172,7 @@ def bases(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> R
 def draws(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
     """Errors for several draws of the fixed branches of Darcy flow, with tensor sines and our solver.
 
-    "CNN small" has the channels of the trained network, which it shares with no other row.
+    "CNN small" has the channels of the trained network, "CNN" those of the table.
     """
     branches = {
         "MLP": MLP(_DRAWN_WIDTH, hidden=128),
@@ -249,10 +250,8 @@ def _branch_features(data: OperatorData, p1: int, seed: int) -> tuple[np.ndarray
 
 
 def _span(T: np.ndarray, s: np.ndarray) -> tuple[int, float]:
-    U, values, _ = np.linalg.svd(T, full_matrices=False)
-    rank = int(np.sum(values > max(T.shape) * np.finfo(T.dtype).eps * values[0]))
-    Q = U[:, :rank]
-    return rank, relative_l2((s @ Q) @ Q.T, s)
+    span = Span(T)
+    return span.rank, relative_l2((s @ span.Q) @ span.Q.T, s)
 
 
 def _single(data: OperatorData) -> OperatorData:

@@ -75,8 +75,8 @@ def reproduce(
             results = _continued(file, results)
         else:
             file.replace(file.with_name("results.previous.json"))
-    chosen = {name for name in EXPERIMENTS if name in {*experiments, *results["experiments"]}}
-    results["experiments"] = [name for name in EXPERIMENTS if name in chosen]
+    wanted = {*experiments, *results["experiments"]}
+    results["experiments"] = [name for name in EXPERIMENTS if name in wanted]
 
     tasks = [task for name in results["experiments"] for task in _tasks(name, effort, seed)]
     done, total = 0.0, sum(task.cost for task in tasks)

@@ -17,6 +17,7 @@ __all__ = [
     "duration",
     "markdown_table",
     "percent",
+    "rivals",
     "sensitivity_mean",
     "summary",
     "tables",
@@ -61,8 +62,7 @@ def summary(results: dict[str, Any]) -> Table:
         for model in models:
             paper = printed_row(problem, model)
             as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
-            beside = [done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)]
-            best = min((r for r in beside if "error" in r), key=lambda r: r["error"], default=None)
+            best = min(rivals(problem, model, done).values(), key=lambda r: r["error"], default=None)
             cells = (percent(paper["error"]) if paper else _NONE, *map(_cell, (as_printed, ours, best)))
             rows.append((TITLES[problem], model, *cells))
     columns = ("problem", "model", "paper", "as printed, here", "our solver, here", "DeepONet trained here")
@@ -76,10 +76,9 @@ def verdicts(results: dict[str, Any]) -> Table:
     for problem, models in CLOSED_FORM.items():
         for model in models:
             ours = done.get(f"{problem}/{model}/ours")
-            beside = {name: done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)}
-            rivals = {name: record for name, record in beside.items() if "error" in record}
-            if ours is not None and rivals:
-                speed, error = _faster(ours, rivals, effort["epochs"]), _better(ours, rivals)
+            beside = rivals(problem, model, done)
+            if ours is not None and beside:
+                speed, error = _faster(ours, beside, effort["epochs"]), _better(ours, beside)
                 rows.append((TITLES[problem], model, speed, error))
     notes = [
         f"Expected: at least {_SPEED} times as fast as the fastest trained network beside it, and an error "
@@ -99,6 +98,12 @@ def verdicts(results: dict[str, Any]) -> Table:
                 f"above that at p2 = 100{'' if growth <= _GROWTH else ': NO, more than expected'}."
             )
     return Table("Closed form against training", ("problem", "model", "times as fast", "error"), rows, notes)
+
+
+def rivals(problem: str, model: str, done: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The records of the trained networks that a closed-form model competes with, if they were trained."""
+    records = {name: done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)}
+    return {name: record for name, record in records.items() if "error" in record}
 
 
 def sensitivity_mean(model: str, solver: str, done: dict[str, Any]) -> dict[str, Any] | None:
@@ -184,21 +189,21 @@ def _sensitivity(model: str, done: dict[str, Any]) -> Table:
     return Table(title, columns, rows, [note])
 
 
-def _faster(ours: dict[str, Any], rivals: dict[str, Any], epochs: int) -> str:
+def _faster(ours: dict[str, Any], beside: dict[str, Any], epochs: int) -> str:
     whole = {
         name: record["seconds"] * (epochs / record["epochs"] if record["stopped"] == "seconds" else 1)
-        for name, record in rivals.items()
+        for name, record in beside.items()
     }
     name = min(whole, key=lambda name: whole[name])
     ratio = whole[name] / ours["seconds"]
-    about = "~" if rivals[name]["stopped"] == "seconds" else ""
+    about = "~" if beside[name]["stopped"] == "seconds" else ""
     return f"{'' if ratio >= _SPEED else 'NO: '}{about}{ratio:.0f} x {name}"
 
 
-def _better(ours: dict[str, Any], rivals: dict[str, Any]) -> str:
-    name = min(rivals, key=lambda name: rivals[name]["error"])
-    less = ours["error"] < rivals[name]["error"]
-    here, theirs = percent(ours["error"]), percent(rivals[name]["error"])
+def _better(ours: dict[str, Any], beside: dict[str, Any]) -> str:
+    name = min(beside, key=lambda name: beside[name]["error"])
+    less = ours["error"] < beside[name]["error"]
+    here, theirs = percent(ours["error"]), percent(beside[name]["error"])
     return f"{here} < {theirs}, {name}" if less else f"NO: {here} > {theirs}, {name}"
 
 
