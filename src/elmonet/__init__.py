@@ -9,7 +9,7 @@ Start with two names::
     model.predict(data.u_test)
 
 `AutoELMDeepONet` leaves nothing to tune. Everything else is there to look closer: feature maps (`SLFN`,
-`MLP`, `CNN`, `InfiniteWidth`, `Patches`, `Linear`, `Sinusoid`, `POD`), solvers (`Pinv`, `Ridge`),
+`MLP`, `CNN`, `InfiniteWidth`, `Linear`, `Sinusoid`, `POD`), solvers (`Pinv`, `Ridge`),
 `relative_l2`, `load`, and the modules `problems` and `plot`.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from elmonet._fitted import NotFittedError
     from elmonet.auto import AutoELMDeepONet
     from elmonet.data import OperatorData
-    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Patches, Sinusoid
+    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
     from elmonet.metrics import neg_relative_l2, relative_l2
     from elmonet.model import ELMDeepONet, load
     from elmonet.solve import Pinv, Ridge, Solution
@@ -63,7 +63,6 @@ _HOME = {
         "Concat",
         "InfiniteWidth",
         "Linear",
-        "Patches",
         "Sinusoid",
     ],
     "elmonet.metrics": ["neg_relative_l2", "relative_l2"],
@@ -92,7 +91,6 @@ __all__ = [
     "NotFittedError",
     "NumericsWarning",
     "OperatorData",
-    "Patches",
     "Pinv",
     "RankCollapseWarning",
     "Ridge",

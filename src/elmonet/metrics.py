@@ -8,7 +8,7 @@ import numpy as np
 
 from elmonet._check import InputError
 
-__all__ = ["function_norms", "neg_relative_l2", "reference_norms", "relative_l2"]
+__all__ = ["function_norms", "loo_errors", "neg_relative_l2", "overall", "reference_norms", "relative_l2"]
 
 
 def relative_l2(prediction: Any, truth: Any) -> float:
@@ -42,6 +42,22 @@ def relative_l2(prediction: Any, truth: Any) -> float:
 def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
     """Minus `relative_l2` of ``estimator.predict(X)``: give it to scikit-learn as ``scoring=``."""
     return -relative_l2(estimator.predict(X), y)
+
+
+def loo_errors(missed: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
+    """The relative error of each function (N,), from the norm of what is missed and those of the outputs.
+
+    Outputs at a single point are numbers, some of them near zero by chance; there all of them together
+    count as one function.
+    """
+    if points == 1:
+        return missed / (np.sqrt(np.mean(norms**2)) or 1.0)
+    return missed / reference_norms(norms)
+
+
+def overall(errors: np.ndarray, points: int) -> Any:
+    """One number for the `loo_errors` (..., N) of all functions."""
+    return np.sqrt(np.mean(errors**2, axis=-1)) if points == 1 else np.mean(errors, axis=-1)
 
 
 def function_norms(functions: np.ndarray) -> np.ndarray:

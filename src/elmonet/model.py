@@ -14,9 +14,9 @@ from elmonet._blas import product
 from elmonet._check import FileError, InputError, coordinates, functions, outputs
 from elmonet._fitted import require_fitted
 from elmonet.features import POD, SLFN, Linear
-from elmonet.features.base import features_times, seed_from
+from elmonet.features.base import features_times, fit_features, seed_from
 from elmonet.interpolation import interpolate
-from elmonet.metrics import relative_l2
+from elmonet.metrics import function_norms, loo_errors, overall
 from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
 from elmonet.solve import Ridge, Solution, left_out_predictions
@@ -24,7 +24,7 @@ from elmonet.store import read, write
 
 __all__ = ["ELMDeepONet", "load"]
 
-_ARRAYS_OF_SOLUTION = ("W", "alphas", "path")
+_ARRAYS_OF_SOLUTION = ("W", "loo_errors", "alphas", "path")
 
 
 class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -123,10 +123,10 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         _require_methods(solver, "solver", "solve")
         seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
         z = y if self._log_y is None else self._log_y(y, self.points_)
-        self.branch_ = _seeded(branch, seeds[0], "branch").fit(X, z)
+        self.branch_ = _seeded(branch, seeds[0], "branch")
+        B = _matrix(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
         self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, z.T)
         self._T = _features(self.trunk_, P, "trunk")
-        B = _features(self.branch_, X, "branch").T
         self.solution_: Solution = self._solve(solver, B, z, y)
         self._TW = self._readout()
         return self
@@ -222,8 +222,14 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         left_out = left_out_predictions(self._T, B, z.T, solution.alpha).T
         fitted = product(product(self._T, solution.W), B).T
         residual = np.linalg.norm(self._log_y.inverse(fitted) - y) / (np.linalg.norm(y) or 1.0)
-        error = relative_l2(self._log_y.inverse(left_out), y)
-        return replace(solution, loo_error=error, residual=float(residual))
+        missed = function_norms(self._log_y.inverse(left_out) - y)
+        errors = loo_errors(missed, function_norms(y), y.shape[1])
+        return replace(
+            solution,
+            loo_error=float(overall(errors, y.shape[1])),
+            loo_errors=errors,
+            residual=float(residual),
+        )
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         if self.log_inputs:
@@ -309,7 +315,10 @@ def _require_methods(part: Any, role: str, *methods: str) -> None:
 
 
 def _features(part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    features = np.asarray(part.transform(X))
+    return _matrix(np.asarray(part.transform(X)), part, X, role)
+
+
+def _matrix(features: np.ndarray, part: Any, X: np.ndarray, role: str) -> np.ndarray:
     if features.ndim != 2 or len(features) != len(X):
         raise InputError(
             f"the {role} {part!r} must transform {len(X)} rows to ({len(X)}, width); it gave "

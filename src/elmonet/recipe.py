@@ -36,8 +36,6 @@ def describe(part: Any) -> dict[str, Any]:
         names, members = zip(*part.maps, strict=True)
         fitted = getattr(part, "members_", members)  # these know their seeds
         settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
-    if settings.get("inner") is not None:
-        settings["inner"] = describe(getattr(part, "inner_", part.inner))
     if "random_state" in settings:
         settings["random_state"] = getattr(part, "seed_", None)
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
@@ -49,8 +47,6 @@ def build(record: dict[str, Any]) -> Any:
         raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
     given: dict[str, Any] = record["settings"]
     settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    if isinstance(settings.get("inner"), dict):
-        settings["inner"] = build(settings["inner"])
     if record["class"] == "Concat":
         settings["maps"] = [(name, build(member)) for name, member in settings["maps"]]
     return _KNOWN[record["class"]](**settings)

@@ -84,6 +84,45 @@ def test_relu_tends_to_it():
     np.testing.assert_allclose(2 * B @ B.T / B.shape[1], K, rtol=0.03, atol=0.03)
 
 
+def test_features_come_with_the_fit():
+    """`fit_transform` reads them off the Cholesky factor; `transform` solves for them."""
+    for branch in (InfiniteWidth("matern32", 0.5), Linear() + InfiniteWidth("rbf", 0.5)):
+        at_once = branch.fit_transform(X)
+        np.testing.assert_allclose(at_once, branch.transform(X), atol=1e-7)
+
+
+def test_patches_are_compared_one_by_one():
+    images = rng.normal(size=(5, 2, 6, 7))
+    branch = InfiniteWidth("rbf", 0.7, patch=3).fit(images)
+    padded = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="edge")
+    patches = [padded[:, :, i : i + 3, j : j + 3].reshape(5, -1) for i in range(6) for j in range(7)]
+    K = np.mean([independent("rbf", 0.7, p, p) for p in patches], axis=0)
+    B = branch.transform(images)
+    np.testing.assert_allclose(B @ B.T, K, atol=1e-8)
+
+
+def test_large_images_are_compared_at_some_places():
+    images = rng.normal(size=(4, 64, 40))
+    branch = InfiniteWidth("matern32", patch=3).fit(images)
+    assert branch._compared.shape == (16 * 10, 4, 9)  # every fourth pixel in both directions
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    np.testing.assert_array_equal(
+        branch._compared[1].reshape(4, 3, 3), padded[branch_order(branch, images), :3, 4:7]
+    )
+
+
+def branch_order(branch, images):
+    """Which image each centre is."""
+    return [int(np.argmax([np.array_equal(c, image) for image in images])) for c in branch.centres_]
+
+
+def test_patches_are_saved(tmp_path):
+    images, s = rng.normal(size=(5, 6, 7)), rng.normal(size=(5, 8))
+    model = ELMDeepONet(Linear() + InfiniteWidth("matern32", patch=3)).fit(images, s, points=np.arange(8))
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(images), model.predict(images))
+
+
 def test_repeated_functions_add_no_features():
     branch = InfiniteWidth("matern52").fit(np.vstack([X, X]))
     assert branch.width_ == len(X)
@@ -109,7 +148,11 @@ def test_images_and_single_precision():
     np.testing.assert_allclose(features, flat, atol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{"kernel": "cubic"}, {"scale": 0.0}, {"scale": "wide"}])
+@pytest.mark.parametrize(
+    "settings", [{"kernel": "cubic"}, {"scale": 0.0}, {"scale": "wide"}, {"patch": 4}, {"patch": 0}]
+)
 def test_wrong_settings(settings):
     with pytest.raises(InputError, match="must be"):
         InfiniteWidth(**settings).fit(X)
+    with pytest.raises(InputError, match="takes images"):
+        InfiniteWidth(patch=3).fit(X)

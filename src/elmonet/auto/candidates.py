@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear, Patches
+from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear
 
-__all__ = ["Candidate", "branches", "transforms"]
+__all__ = ["Candidate", "branches", "probes", "transforms"]
 
-_SCALES = tuple(float(f"{s:.2g}") for s in np.geomspace(0.03, 3, 7))
+_SCALES = (0.03, 0.1, 0.3, 1.0, 3.0)
+_NETWORKS = {  # activation and distribution of the weights
+    "cos": ("cos", "normal"),
+    "cos-t": ("cos", "student3"),
+    "tanh": ("tanh", "uniform"),
+    "relu-net": ("relu", "uniform"),
+}
 _WIDTH = 2000
-_PATCH_FEATURES = 16384  # features of all patches together, about
 _CONSTANT = 1e-9  # a kernel of this scale is one everywhere
 
 
@@ -22,44 +26,46 @@ _CONSTANT = 1e-9  # a kernel of this scale is one everywhere
 class Candidate:
     """A branch, by its family and scale, with a linear block beside it or not.
 
-    `family` is "none", "constant", a kernel of `InfiniteWidth`, "cos" or "tanh" of `SLFN`, "mlp", "cnn",
-    or "patches3" or "patches5", with `Patches` of that size inside.
+    `family` is "none", "constant", a kernel of `InfiniteWidth`; "cos", "cos-t", "tanh" or "relu-net" of
+    `SLFN`, "mlp" or "cnn", which have a width; or "patch5", the rbf kernel of patches of that side.
     """
 
     family: str
     scale: float = 1.0
     linear: bool = False
+    width: int = 0
 
     def branch(self, X: np.ndarray, spread: float, seed: int) -> Any:
         """The branch for inputs like X, of that spread; scales are in units of one over it."""
         parts: list[Any] = [Linear()] if self.linear else []
         scale = self.scale / spread
-        if self.family in ("cos", "tanh"):
-            distribution = "normal" if self.family == "cos" else "uniform"
-            parts.append(SLFN(_WIDTH, self.family, scale, distribution=distribution, random_state=seed))
+        if self.family in _NETWORKS:
+            activation, distribution = _NETWORKS[self.family]
+            parts.append(SLFN(self.width, activation, scale, distribution=distribution, random_state=seed))
         elif self.family == "mlp":
-            parts.append(MLP(_WIDTH, hidden=256, scale=scale, random_state=seed))
+            parts.append(MLP(self.width, hidden=256, scale=scale, random_state=seed))
         elif self.family == "cnn":
-            parts.append(CNN(_WIDTH, scale=scale, random_state=seed))
-        elif self.family.startswith("patches"):
-            size, pixels = int(self.family.removeprefix("patches")), X.shape[-1] * X.shape[-2]
-            channels = min(64, max(8, _PATCH_FEATURES // pixels))
-            inner = Patches(channels, size, 1 / spread, random_state=seed)
-            parts.append(InfiniteWidth("rbf", self.scale, inner=inner))
+            parts.append(CNN(self.width, scale=scale, random_state=seed))
+        elif self.family.startswith("patch"):
+            parts.append(InfiniteWidth("rbf", scale, patch=int(self.family.removeprefix("patch"))))
         elif self.family == "constant":
             parts.append(InfiniteWidth("rbf", _CONSTANT / spread))
         elif self.family != "none":
             parts.append(InfiniteWidth(self.family, scale))
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
-    def neighbours(self, step: float) -> Iterator[Candidate]:
-        """The same with a scale that is smaller and larger by a factor."""
-        if self.family not in ("none", "constant"):
-            for scale in (self.scale / step, self.scale * step):
-                yield Candidate(self.family, float(f"{scale:.3g}"), self.linear)
+    @property
+    def has_scale(self) -> bool:
+        """Whether there is a scale to choose."""
+        return self.family not in ("none", "constant")
+
+    def at(self, scale: float) -> Candidate:
+        """The same with another scale, of three digits."""
+        return replace(self, scale=float(f"{scale:.3g}"))
 
     def __str__(self) -> str:
-        family = {"none": [], "constant": ["constant"]}.get(self.family, [f"{self.family}({self.scale:g})"])
+        told = f"{self.scale:g}" + (f", width {self.width}" if self.width else "")
+        family = {"none": [], "constant": ["constant"]}.get(self.family, [f"{self.family}({told})"])
         return " + ".join(["linear"] * self.linear + family)
 
 
@@ -81,8 +87,8 @@ def probes() -> list[Candidate]:
     ]
 
 
-def branches(image: bool) -> list[Candidate]:
-    """Every candidate for the branch."""
+def branches(shape: tuple[int, ...]) -> list[Candidate]:
+    """Every candidate for the branch, for inputs of that shape."""
     kernels = [
         Candidate(family, scale, linear)
         for family in ("rbf", "matern52", "matern32", "matern12", "relu")
@@ -90,10 +96,13 @@ def branches(image: bool) -> list[Candidate]:
         for linear in (False, True)
     ]
     networks = [
-        Candidate(family, scale, True) for family in ("cos", "tanh") for scale in (0.03, 0.1, 0.3, 1.0)
+        Candidate(family, scale, True, width)
+        for family, width in (*((family, _WIDTH) for family in _NETWORKS), ("cos", 500))
+        for scale in (0.1, 0.3, 1.0)
     ]
-    deep = [Candidate("mlp")]
-    if image:
-        patches = [Candidate(family, scale) for family in ("patches3", "patches5") for scale in (0.3, 1.0)]
-        deep += [Candidate("cnn"), *patches]
+    deep = [Candidate("mlp", width=_WIDTH)]
+    if len(shape) > 1:
+        deep += [Candidate("cnn", width=_WIDTH)]
+        sides = {2 * round(min(shape[-2:]) * part / 2) + 1 for part in (0.25, 0.4)}
+        deep += [Candidate(f"patch{side}", scale) for side in sorted(sides) for scale in (0.5, 1.5)]
     return [Candidate("constant"), Candidate("none", linear=True), *kernels, *networks, *deep]

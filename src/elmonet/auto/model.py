@@ -95,11 +95,10 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             best = search.run()
         view = search.view(best.way, len(X))
         branch = best.candidate.branch(view.X, view.spread, seed)
-        model = ELMDeepONet(
-            branch, POD(search.rank), Ridge("loo"), random_state=seed, **search.ways[best.way]
-        )
+        rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
+        model = ELMDeepONet(branch, POD(rank), Ridge("loo"), random_state=seed, **search.ways[best.way])
         self.best_model_ = model.fit(X, y, points=self.points_)
-        self.loo_error_ = self.best_model_.solution_.loo_error
+        self.loo_error_ = self.best_model_.solution_.loo_error + search.optimism(best)
         self.leaderboard_ = search.leaderboard()
         self._novelty = Novelty(view.X)
         self._words = in_words(self, search, best)

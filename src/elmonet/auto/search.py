@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -14,15 +14,21 @@ from threadpoolctl import threadpool_limits
 
 from elmonet._check import NumericsWarning
 from elmonet.auto.candidates import Candidate, branches, probes, transforms
+from elmonet.auto.scale import next_scale
 from elmonet.auto.view import View
 
 __all__ = ["Search", "Trial"]
 
 _FEW = 300  # functions on which everything is tried
-_KEPT = 6  # candidates that go on to the next round
+_MANY = 2000  # functions beyond which a trial is dear
+_KEPT = 6  # kinds of candidates that go on to the next round
+_KEPT_OF_MANY = 2  # and to a round on many functions
+_ROUNDING = 1e-12  # an error below which nothing is left to gain
+_HOPE = 3.0  # times the least error, beyond which a candidate does not go on
 _WAYS = 2  # ways to look at the data that go on
-_STEPS = (1.8, 1.3, 1.12)  # factors by which the scale of the best is moved in the end
-_CLIMBS = 4  # how often at most
+_FINE = 1e-3  # an error below which random networks go on in any case: they reach further down
+_NEGLIGIBLE = 1e-4  # part of the least error that the outputs' last modes may hold
+_REFINED = 4  # scales that are tried around the best one in a round
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,12 @@ class Trial:
     loo_error: float
     alpha: float
     seconds: float
+    errors: np.ndarray = field(repr=False, compare=False)  # (functions,), of each function
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What makes a difference that the scale does not make."""
+        return self.way, self.candidate.at(1.0)
 
 
 class Search:
@@ -66,8 +78,7 @@ class Search:
         self.order = np.random.default_rng(seed).permutation(len(X))
         self.ways = transforms(X, y)
         self.trials: list[Trial] = []
-        self._begun, self._least = False, np.inf
-        self.rank: int | None = None  # of the outputs' modes, for the best trial on all functions
+        self._begun = False
         self._views: dict[tuple[int, int], View] = {}
 
     def run(self) -> Trial:
@@ -78,34 +89,27 @@ class Search:
         self._try([(way, probe) for way in range(len(self.ways)) for probe in probes()], few)
         first, *others = [trial.way for trial in self._best(few, lambda trial: trial.way)[:_WAYS]]
         self._tell(f"trying branches on {few} functions", 0.1)
-        self._try([(first, branch) for branch in branches(self.X.ndim > 2)], few)
-        kept = self._best(few, _kind)[:_KEPT]
+        self._try([(first, branch) for branch in branches(self.X.shape[1:])], few)
+        kept = self._best(few, lambda trial: trial.kind)[:_KEPT]
         self._try([(way, trial.candidate) for way in others for trial in kept], few)
+        for trial in self._hopeful(few, _KEPT):
+            self._refine(trial)
         for i, functions in enumerate(rounds[1:], start=1):
-            kept = self._best(rounds[i - 1], _kind)[:_KEPT]
-            self._tell(f"trying the best {len(kept)} on {functions} functions", 0.1 + 0.6 * i / len(rounds))
+            kept = self._hopeful(rounds[i - 1], _KEPT if functions <= _MANY else _KEPT_OF_MANY)
+            self._tell(f"trying the best {len(kept)} on {functions} functions", 0.2 + 0.6 * i / len(rounds))
             self._forget(rounds[i - 1])
             self._try([(trial.way, trial.candidate) for trial in kept], functions)
-        self._tell("choosing the scale", 0.8)
-        for step in _STEPS:
-            self._climb(step, self.trials[-1].functions)
+            self._refine(self._best(functions)[0])
         self._tell("done", 1.0)
         return self._best(self.trials[-1].functions)[0]
-
-    def _climb(self, step: float, functions: int) -> None:
-        """Move the scale of the best by a factor as long as that helps."""
-        best = self._best(functions)[0]
-        for _ in range(_CLIMBS):
-            self._try([(best.way, candidate) for candidate in best.candidate.neighbours(step)], functions)
-            before, best = best, self._best(functions)[0]
-            if best is before:
-                return
 
     def view(self, way: int, functions: int) -> View:
         """The data, or some of them, in one way to look at them."""
         if (way, functions) not in self._views:
             rows = self.order[:functions]
-            self._views[way, functions] = View(self.X[rows], self.y[rows], self.points, self.ways[way])
+            least = min((trial.loo_error for trial in self.trials), default=0.0)
+            data = self.X[rows], self.y[rows], self.points
+            self._views[way, functions] = View(*data, self.ways[way], _NEGLIGIBLE * least)
         return self._views[way, functions]
 
     def leaderboard(self) -> list[dict[str, Any]]:
@@ -123,11 +127,48 @@ class Search:
             for trial in ranked
         ]
 
-    def _try(self, asked: Iterable[tuple[int, Candidate]], functions: int) -> list[Trial]:
-        """Try what was not tried yet; the trials, old and new, of what was asked."""
-        known = {(t.way, t.candidate, t.functions): t for t in self.trials}
-        asked = list(dict.fromkeys(asked))
-        new = [pair for pair in asked if (*pair, functions) not in known]
+    def optimism(self, best: Trial) -> float:
+        """How much of the best trial's error is hidden by having chosen it.
+
+        Choose again for every function without its own error, and see how the chosen one errs there.
+        """
+        rivals = [trial for trial in self.trials if trial.functions == best.functions]
+        view = self.view(best.way, best.functions)
+        errors = np.array([trial.errors for trial in rivals])
+        power = 2 if view.y.shape[1] == 1 else 1
+        without = np.sum(errors**power, axis=1, keepdims=True) - errors**power
+        chosen = np.argmin(without, axis=0)
+        honest = view.overall(errors[chosen, np.arange(errors.shape[1])])
+        return max(0.0, honest - best.loo_error)
+
+    def _refine(self, best: Trial) -> None:
+        """Move the scale of a trial to where the error is least, for this number of functions."""
+        for _ in range(_REFINED if best.candidate.has_scale else 0):
+            alike = [t for t in self.trials if t.functions == best.functions and t.kind == best.kind]
+            scale = next_scale([t.candidate.scale for t in alike], [t.loo_error for t in alike])
+            before = len(self.trials)
+            if scale is not None:
+                self._try([(best.way, best.candidate.at(scale))], best.functions)
+            if len(self.trials) == before:
+                return
+
+    def _hopeful(self, functions: int, count: int) -> list[Trial]:
+        """The best of each kind, so many at most, and none without hope.
+
+        The features of a kernel come from its Gram matrix, with half of the digits that those of a network
+        have; for the smoothest operators that decides, but only once there are enough functions.
+        """
+        kinds = self._best(functions, lambda trial: trial.kind)
+        least = kinds[0].loo_error
+        hopeful = [trial for trial in kinds[:count] if trial.loo_error <= _HOPE * least]
+        networks = [trial for trial in kinds if trial.candidate.width]
+        finer = networks[:1] if _ROUNDING < least < _FINE else []
+        return list(dict.fromkeys([*hopeful, *finer]))
+
+    def _try(self, asked: Iterable[tuple[int, Candidate]], functions: int) -> None:
+        """Try what was not tried yet."""
+        known = {(trial.way, trial.candidate) for trial in self.trials if trial.functions == functions}
+        new = [pair for pair in dict.fromkeys(asked) if pair not in known]
         for way in {way for way, _ in new}:
             self.view(way, functions)  # made before threads ask for it
         jobs = (delayed(self._evaluate)(way, candidate, functions) for way, candidate in new)
@@ -137,8 +178,6 @@ class Search:
             with threadpool_limits(1):
                 found = Parallel(self.n_jobs, prefer="threads")(jobs)
         self.trials += [trial for trial in found if trial is not None]
-        known |= {(t.way, t.candidate, t.functions): t for t in self.trials}
-        return [known[*pair, functions] for pair in asked if (*pair, functions) in known]
 
     def _evaluate(self, way: int, candidate: Candidate, functions: int) -> Trial | None:
         started = perf_counter()
@@ -148,11 +187,9 @@ class Search:
         view = self.view(way, functions)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
-            solution, B = view.solve(candidate.branch(view.X, view.spread, self.seed))
-            error = view.error(solution, B)
-            if functions == len(self.X) and error < self._least:
-                self._least, self.rank = error, view.best_rank(solution, B)
-        return Trial(candidate, way, functions, error, solution.alpha, perf_counter() - started)
+            solution, errors = view.solve(view.features(candidate, self.seed))
+        seconds = perf_counter() - started
+        return Trial(candidate, way, functions, view.overall(errors), solution.alpha, seconds, errors)
 
     def _best(self, functions: int, kind: Callable[[Trial], Any] | None = None) -> list[Trial]:
         """The trials on so many functions by their error; of each kind, the best only."""
@@ -172,11 +209,6 @@ class Search:
     def _tell(self, what: str, done: float) -> None:
         if self.progress is not None:
             self.progress(what, done, 1.0)
-
-
-def _kind(trial: Trial) -> tuple[Any, ...]:
-    """What makes a difference that the scale does not make."""
-    return trial.way, trial.candidate.family, trial.candidate.linear
 
 
 def _rounds(n: int) -> list[int]:

@@ -5,9 +5,8 @@ from elmonet.features.concat import Concat
 from elmonet.features.infinite_width import InfiniteWidth
 from elmonet.features.linear import Linear
 from elmonet.features.mlp import MLP
-from elmonet.features.patches import Patches
 from elmonet.features.pod import POD
 from elmonet.features.sinusoid import Sinusoid
 from elmonet.features.slfn import SLFN
 
-__all__ = ["CNN", "MLP", "POD", "SLFN", "Concat", "InfiniteWidth", "Linear", "Patches", "Sinusoid"]
+__all__ = ["CNN", "MLP", "POD", "SLFN", "Concat", "InfiniteWidth", "Linear", "Sinusoid"]

@@ -12,7 +12,7 @@ from elmonet._blas import product
 from elmonet._check import functions, positive_integer
 from elmonet._fitted import require_fitted
 
-__all__ = ["FeatureMap", "RandomMap", "features_times", "seed_from"]
+__all__ = ["FeatureMap", "RandomMap", "features_times", "fit_features", "seed_from"]
 
 _BLOCK = 1 << 22  # entries of a temporary block
 
@@ -28,12 +28,17 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     of one input) and `_prepare` (learn from data).
     """
 
+    features_come_with_fit = False  # whether `fit_transform` is cheaper than `fit` and `transform`
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Look at the shape of X (and at y, if the map learns from data); return self."""
-        X = functions(self, X, reset=True)
-        self.dtype_ = X.dtype
-        self._prepare(X, y)
+        self._prepare(self._seen(X), y)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit to (X, y) and give the features of X."""
+        X = self._seen(X)
+        return self._prepare_and_transform(X, y)
 
     def transform(self, X: Any) -> np.ndarray:
         """The features (N, width_) of X, in the floating-point type seen in `fit`."""
@@ -79,8 +84,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:  # scikit-learn's name for it
         return self.width_
 
+    def _seen(self, X: Any) -> np.ndarray:
+        """X checked, its shape and type kept."""
+        X = functions(self, X, reset=True)
+        self.dtype_ = X.dtype
+        return X
+
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.derive()
+
+    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        self._prepare(X, y)
+        return self.transform(X)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         raise NotImplementedError
@@ -127,6 +142,13 @@ def seed_from(random_state: Any) -> int:
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     return positive_integer(random_state, "random_state", minimum=0)
+
+
+def fit_features(part: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Fit any transformer and give the features of X: at once, if it knows how."""
+    if hasattr(part, "fit_transform"):
+        return np.asarray(part.fit_transform(X, y))
+    return np.asarray(part.fit(X, y).transform(X))
 
 
 def features_times(part: Any, X: np.ndarray, R: np.ndarray) -> np.ndarray:

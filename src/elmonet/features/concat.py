@@ -53,17 +53,31 @@ class Concat(FeatureMap, _BaseComposition):
         """The number of features of all maps together."""
         return int(self.ends_[-1])
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit every map to (X, y); return self."""
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self._fit_members(X, y)
+
+    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        ready = self._fit_members(X, y)
+        out = np.empty((len(X), self.width_), self.dtype_)
+        for rows in self._blocks(len(X)):
+            for (member, start, end), features in zip(self._parts(), ready, strict=True):
+                out[rows, start:end] = member.transform(X[rows]) if features is None else features[rows]
+        return out
+
+    def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
+        """Fit every map to (X, y); the features of those that come with the fit."""
         if not self.maps:
             raise InputError('maps must be a list of (name, feature map), as [("linear", Linear())].')
-        super().fit(X, y)
-        return self
-
-    def _prepare(self, X: np.ndarray, y: Any) -> None:
-        self.members_ = [clone(member, safe=False).fit(X, y) for _, member in self.maps]
+        self.members_ = [clone(member, safe=False) for _, member in self.maps]
+        ready: list[np.ndarray | None] = []
+        for member in self.members_:
+            at_once = isinstance(member, FeatureMap) and member.features_come_with_fit
+            ready.append(member.fit_transform(X, y) if at_once else None)
+            if not at_once:
+                member.fit(X, y)
         one = X[:1]  # any transformer may be a member, so ask for its width by example
         self.ends_ = np.cumsum([0] + [member.transform(one).shape[1] for member in self.members_])
+        return ready
 
     def derive(self) -> None:
         """Find which columns belong to which member, all of them feature maps of this library."""

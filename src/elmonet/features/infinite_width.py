@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
-from sklearn.base import clone
 
 from elmonet._blas import product
-from elmonet._check import InputError, choice, number
-from elmonet.features.base import FeatureMap, RandomMap
+from elmonet._check import InputError, choice, number, positive_integer
+from elmonet.features.base import FeatureMap
+from elmonet.features.cnn import gather_windows, image_shape
 
-__all__ = ["KERNELS", "InfiniteWidth"]
+__all__ = ["KERNELS", "InfiniteWidth", "Products", "kernel_features", "kernel_matrix"]
 
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "relu")
+_ROWS = 64  # of a kernel matrix of patches that are computed together
+_PATCHES = 256  # that an image is compared by, at most
 
 
 class InfiniteWidth(FeatureMap):
@@ -37,8 +41,10 @@ class InfiniteWidth(FeatureMap):
         ``a = sqrt(3) r``, ``(1 + a + a^2 / 3) exp(-a)`` with ``a = sqrt(5) r``;
         "relu": the arc-cosine kernel of order one, the limit of relu with normal weights and biases.
     scale : as in `SLFN` with distribution="normal" or "student"; for relu, of weights against biases.
-    inner : a random feature map whose features the kernel compares, in units of their spread over the
-        training functions; None: the functions themselves. With `Patches`, images are compared by patches.
+    patch : for images: the side (odd) of square patches, which are compared instead of whole images. K is
+        the mean over the patches' places, at most 256 of them, evenly spaced; at the border the image is
+        continued by its last pixels. It is the limit of a convolution with many channels, and suits
+        images whose small structures matter, such as two-phase media.
 
     Attributes
     ----------
@@ -54,10 +60,12 @@ class InfiniteWidth(FeatureMap):
     True
     """
 
-    def __init__(self, kernel: str = "matern52", scale: float = 1.0, *, inner: Any = None):
+    features_come_with_fit = True
+
+    def __init__(self, kernel: str = "matern52", scale: float = 1.0, *, patch: int | None = None):
         self.kernel = kernel
         self.scale = scale
-        self.inner = inner
+        self.patch = patch
 
     @property
     def width_(self) -> int:
@@ -65,74 +73,121 @@ class InfiniteWidth(FeatureMap):
         return len(self.centres_)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The centres, their Cholesky factor, and the unit of distances."""
-        return {"centres_": self.centres_, "factor_": self.factor_, "unit_": self.unit_}
+        """The centres and their Cholesky factor."""
+        return {"centres_": self.centres_, "factor_": self.factor_}
 
     def derive(self) -> None:
-        """Check the settings; make what the kernel compares of the centres."""
+        """Check the settings; cut the centres into what is compared."""
         choice(self.kernel, "kernel", KERNELS)
         number(self.scale, "scale", strict=True)
-        if self.inner is not None and not isinstance(self.inner, RandomMap):
-            raise InputError(f"inner must be a random feature map such as Patches(), got {self.inner!r}.")
+        if self.patch is not None and positive_integer(self.patch, "patch") % 2 == 0:
+            raise InputError(f"patch must be odd, got {self.patch}.")
         if hasattr(self, "centres_"):
-            self._fit_inner(self.centres_)
-            self._compared = self._compare(self.centres_)
+            self._compared = self._parts(self.centres_)
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self._prepare_and_transform(X, y)
+
+    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
         self.__dict__.pop("centres_", None)
         self.derive()
-        self._fit_inner(X)
-        self.unit_ = np.ones(1)
-        Z = self._compare(X)
-        if self.inner is not None:
-            spread = float(np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2)))
-            self.unit_ = np.array([spread or 1.0])
-            Z = Z / self.unit_
-        K = np.asfortranarray(self._kernel(Z, Z))
-        (pstrf,) = get_lapack_funcs(("pstrf",), (K,))
-        # Pivots below N eps of the largest entry are rounding.
-        tolerance = len(K) * np.finfo(K.dtype).eps * float(K.diagonal().max())
-        factor, pivots, rank, _ = pstrf(K, tol=tolerance, lower=True, overwrite_a=True)
-        self.centres_ = np.ascontiguousarray(X[pivots[:rank] - 1])
-        self._compared = Z[pivots[:rank] - 1]
-        self.factor_ = np.tril(factor[:rank, :rank])
+        parts = self._parts(X)
+        features, pivots = kernel_features(self._kernel(parts, parts))
+        self.centres_ = np.ascontiguousarray(X[pivots])
+        self._compared = np.ascontiguousarray(parts[:, pivots])
+        self.factor_ = np.tril(features[pivots])
+        return features.astype(self.dtype_, copy=False)
 
-    def _fit_inner(self, X: np.ndarray) -> None:
-        self.inner_ = None if self.inner is None else clone(self.inner).fit(X)
+    def _parts(self, X: np.ndarray) -> np.ndarray:
+        """What is compared: (1, n, m), the functions; or (places, n, pixels), their patches."""
+        X = X.astype(np.float64, copy=False)
+        if self.patch is None:
+            return X.reshape(1, len(X), -1)
+        shape = image_shape(self.input_shape_, "patch=", "Reshape them, or leave patch out.")
+        step = ceil(sqrt(shape[1] * shape[2] / _PATCHES))
+        H = X.reshape(len(X), *shape).transpose(0, 2, 3, 1)  # channels last
+        windows = gather_windows(H, self.patch, step, edge="edge")
+        return windows.reshape(len(X), windows.shape[1] * windows.shape[2], -1).swapaxes(0, 1).copy()
 
-    def _compare(self, X: np.ndarray) -> np.ndarray:
-        """What the kernel compares (n, m): the functions, or their inner features."""
-        Z = X.reshape(len(X), -1) if self.inner_ is None else self.inner_.transform(X)
-        Z = Z.astype(np.float64, copy=False)
-        return Z if self.inner_ is None else Z / self.unit_
+    def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """K (n, n') of the parts X (places, n, pixels) and Y (places, n', pixels)."""
+        if len(X) == 1:
+            return kernel_matrix(self.kernel, self.scale, Products.of(X[0], Y[0]))
+        K = np.zeros((X.shape[1], Y.shape[1]))
+        for start in range(0, len(K), _ROWS):  # few rows at a time stay in the cache
+            rows = slice(start, start + _ROWS)
+            columns = slice(start + _ROWS if X is Y else None)
+            for x, y in zip(X[:, rows], Y[:, columns], strict=True):
+                K[rows, columns] += kernel_matrix(self.kernel, self.scale, Products.of(x, y))
+        K /= len(X)
+        return np.tril(K) + np.tril(K, -1).T if X is Y else K
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        k = self._kernel(self._compare(X), self._compared)
+        k = self._kernel(self._parts(X), self._compared)
         (trtrs,) = get_lapack_funcs(("trtrs",), (self.factor_,))
         features, _ = trtrs(self.factor_, k.T, lower=True, overwrite_b=True)
         out[:] = features.T
 
     def _row_size(self) -> int:
-        return max(2 * self.width_, self._compared.shape[1], int(np.prod(self.input_shape_)))
-
-    def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """K (n, n') of the rows of X (n, m) and Y (n', m)."""
-        scale = float(self.scale) / np.sqrt(X.shape[1])
-        X, Y = X * scale, Y * scale
-        XY = product(X, Y.T)
-        x2, y2 = np.einsum("ij,ij->i", X, X)[:, None], np.einsum("ij,ij->i", Y, Y)
-        if self.kernel == "relu":
-            return _arc_cosine(XY + 1, np.sqrt(x2 + 1), np.sqrt(y2 + 1))
-        r2 = np.maximum(x2 + y2 - 2 * XY, 0)
-        if self.kernel == "rbf":
-            return np.exp(r2 / -2)
-        a = np.sqrt(r2 * {"matern12": 1, "matern32": 3, "matern52": 5}[self.kernel])
-        polynomial = {"matern12": 1.0, "matern32": 1 + a, "matern52": 1 + a + a**2 / 3}[self.kernel]
-        return polynomial * np.exp(-a)
+        return max(2 * self.width_, self._compared.shape[0] * self._compared.shape[2])
 
 
-def _arc_cosine(XY: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class Products:
+    """Mean products of the values of functions: of every x with every y, of x and y with themselves."""
+
+    xy: np.ndarray  # (n, n')
+    xx: np.ndarray  # (n, 1)
+    yy: np.ndarray  # (n',)
+
+    @classmethod
+    def of(cls, X: np.ndarray, Y: np.ndarray) -> Products:
+        """From functions X (n, m) and Y (n', m)."""
+        xy = product(X, Y.T)
+        xy /= X.shape[1]
+        xx, yy = (np.einsum("ij,ij->i", A, A) / X.shape[1] for A in (X, Y))
+        return cls(xy, xx[:, None], yy)
+
+
+def kernel_matrix(kernel: str, scale: float, products: Products) -> np.ndarray:
+    """K (n, n') of the functions whose mean products are given."""
+    xy, xx, yy, s2 = products.xy, products.xx, products.yy, scale**2
+    if kernel == "relu":
+        return _arc_cosine(s2 * xy + 1, np.sqrt(s2 * xx + 1), np.sqrt(s2 * yy + 1))
+    r2 = xy * (-2 * s2)
+    r2 += s2 * xx
+    r2 += s2 * yy
+    np.maximum(r2, 0, out=r2)
+    if kernel == "rbf":
+        r2 *= -0.5
+        return np.exp(r2, out=r2)
+    r2 *= {"matern12": 1, "matern32": 3, "matern52": 5}[kernel]
+    a = np.sqrt(r2)
+    K = np.exp(-a)
+    if kernel == "matern32":
+        K *= 1 + a
+    if kernel == "matern52":
+        K *= 1 + a + r2 / 3
+    return K
+
+
+def kernel_features(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features F (N, rank) with ``F F' = K`` up to rounding, and the pivots: rows in which F is triangular.
+
+    K (N, N) is overwritten.
+    """
+    (pstrf,) = get_lapack_funcs(("pstrf",), (K,))
+    # Pivots below N eps of the largest entry are rounding. K is symmetric: its transpose is Fortran-ordered.
+    tolerance = len(K) * np.finfo(K.dtype).eps * float(K.diagonal().max())
+    factor, pivots, rank, _ = pstrf(K.T, tol=tolerance, lower=True, overwrite_a=True)
+    pivots = pivots - 1
+    F = np.empty((len(K), rank))
+    F[pivots] = np.tril(factor[:, :rank])
+    return F, pivots[:rank]
+
+
+def _arc_cosine(xy: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """``2 E[relu(w x) relu(w y)] = |x| |y| (sin t + (pi - t) cos t) / pi``, t the angle (Cho, Saul 2009)."""
-    cosine = np.clip(XY / (x * y), -1, 1)
+    cosine = np.clip(xy / (x * y), -1, 1)
     angle = np.arccos(cosine)
     return x * y * (np.sqrt(1 - cosine**2) + (np.pi - angle) * cosine) / np.pi

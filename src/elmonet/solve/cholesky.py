@@ -16,7 +16,7 @@ _BLOCK = 1 << 21  # entries of a temporary block
 
 @dataclass
 class CholeskyFit:
-    """C (r, p1), the residuals' squared norm, the leave-one-out norms (N,), and the condition."""
+    """C (r, p1), the residuals' squared norm, the leave-one-out residuals (r, N), and the condition."""
 
     C: np.ndarray
     squared: float
@@ -47,8 +47,9 @@ def cholesky_fit(B: np.ndarray, G: np.ndarray, gram: np.ndarray, alpha: float) -
         # without function i misses it by A_i / [(B'B + alpha)^-1]_ii.
         A, _ = potrs(L, G.T, lower=True)
         squared = alpha**2 * float(np.einsum("ij,ij->", A, A))
-        left_out = np.sqrt(np.einsum("ij,ij->i", A, A)) / _diagonal_of_inverse(L)
-        return CholeskyFit(product(A.T, B.T), squared, left_out, condition)
+        C = product(A.T, B.T)
+        A /= _diagonal_of_inverse(L)[:, None]
+        return CholeskyFit(C, squared, A.T, condition)
     # The primal: (B B' + alpha) C' = B G'.
     Ct, _ = potrs(L, product(G, B.T).T, lower=True)
     squared, left_out = _primal_residuals(B, G, Ct.T, L)
@@ -63,16 +64,15 @@ def _diagonal_of_inverse(L: np.ndarray) -> np.ndarray:
 
 
 def _primal_residuals(B: np.ndarray, G: np.ndarray, C: np.ndarray, L: np.ndarray) -> tuple[float, np.ndarray]:
-    """``||G - C B||^2`` and the norms of ``e_i / (1 - h_i)``, with ``h_i = ||L^-1 b_i||^2``."""
+    """``||G - C B||^2`` and ``e_i / (1 - h_i)``, with ``h_i = ||L^-1 b_i||^2``."""
     (trtrs,) = get_lapack_funcs(("trtrs",), (L,))
-    squared, left_out = 0.0, np.empty(B.shape[1], B.dtype)
+    squared, left_out = 0.0, np.empty(G.shape, B.dtype)
     step = max(64, _BLOCK // len(B))
     for start in range(0, B.shape[1], step):
         functions = slice(start, start + step)
         E = G[:, functions] - product(C, B[:, functions])
         R, _ = trtrs(L, B[:, functions], lower=True)
         one_minus_h = 1 - np.einsum("ki,ki->i", R, R)
-        e2 = np.einsum("ki,ki->i", E, E)
-        squared += float(e2.sum())
-        left_out[functions] = np.sqrt(e2) / np.maximum(one_minus_h, np.finfo(L.dtype).eps)
+        squared += float(np.einsum("ki,ki->", E, E))
+        left_out[:, functions] = E / np.maximum(one_minus_h, np.finfo(L.dtype).eps)
     return squared, left_out

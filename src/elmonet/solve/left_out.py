@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from elmonet._blas import product, squared_norm
+from elmonet._blas import product
 from elmonet.solve.leave_one_out import left_out_residuals
 from elmonet.solve.problem import Problem
-from elmonet.solve.ridge import gram_rounding
+from elmonet.solve.ridge import fit_at
 from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["left_out_predictions"]
@@ -25,9 +25,11 @@ def left_out_predictions(T: np.ndarray, B: np.ndarray, G: np.ndarray, alpha: flo
     if problem.is_zero():
         return np.zeros(G.shape)
     inside = float(problem.alpha_inside(alpha))
-    top = squared_norm(problem.B)
-    coarse = inside > gram_rounding(problem.B) * top
-    spectrum = Spectrum.from_gram(problem.B) if coarse else Spectrum.from_svd(problem.B)
-    vanishing = 100 * np.finfo(np.float64).eps * float(spectrum.values[-1])
-    residuals = left_out_residuals(spectrum, problem.QtG, max(inside, vanishing))
+    fit = fit_at(problem, inside)
+    if fit is None:
+        spectrum = Spectrum.from_svd(problem.B)
+        vanishing = 100 * np.finfo(np.float64).eps * float(spectrum.values[-1])
+        residuals = left_out_residuals(spectrum, problem.QtG, max(inside, vanishing))
+    else:
+        residuals = fit.left_out
     return product(problem.span.Q, problem.QtG - residuals) / problem.g

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError, RankCollapseWarning
-from elmonet.metrics import reference_norms
+from elmonet.metrics import loo_errors, overall
 from elmonet.solve.scale import safely_scaled
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import Span
@@ -27,7 +27,7 @@ class Problem:
     span : the trunk's `Span`.
     B : (p1, N), times the power of two `b` if its size is extreme.
     QtG : (r, N), the outputs in the basis Q.
-    reference : (N,), to which leave-one-out errors are relative; None: the norms of the outputs.
+    reference : (N,), to which leave-one-out errors are relative: by default the norms of the outputs.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Problem:
         self.span = Span(T, rcond)
         self.norms = np.sqrt(np.einsum("ij,ij->i", G.T, G.T))
         self.QtG, self.outside = self.span.project(G, self.norms)
-        self.reference = reference_norms(self.norms) if reference is None else reference * self.g
+        self.reference = self.norms if reference is None else reference * self.g
 
     def solution(
         self,
@@ -90,6 +90,7 @@ class Problem:
             residual=float(missed / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
             loo_error=self.loo_error(left_out),
+            loo_errors=self.loo_errors(left_out),
             seconds=perf_counter() - self.started,
             **account,
         )
@@ -104,16 +105,12 @@ class Problem:
             return np.minimum(alpha / self.b / self.b, np.finfo(np.float64).max)
 
     def loo_error(self, left_out: np.ndarray) -> float:
-        """Mean over functions of the relative leave-one-out error.
+        """Mean over functions of the relative leave-one-out error."""
+        return float(overall(self.loo_errors(left_out), self.span.shape[0]))
 
-        Outputs at a single point are numbers, some of them near zero by chance; there all of them
-        together count as one function.
-        """
-        left_out = np.hypot(left_out, self.outside)
-        if self.span.shape[0] == 1:
-            total = float(np.linalg.norm(self.norms))
-            return float(np.linalg.norm(left_out) / total) if total else 0.0
-        return float(np.mean(left_out / self.reference))
+    def loo_errors(self, left_out: np.ndarray) -> np.ndarray:
+        """The relative leave-one-out error of each function (N,)."""
+        return loo_errors(np.hypot(left_out, self.outside), self.reference, self.span.shape[0])
 
     def zero_solution(self) -> Solution:
         """W = 0, the only sensible answer where T or B is zero."""

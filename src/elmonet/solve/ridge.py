@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from elmonet._blas import gram, squared_norm
 from elmonet._check import InputError, choice, number, positive_integer
-from elmonet.solve.cholesky import cholesky_fit
+from elmonet.solve.cholesky import CholeskyFit, cholesky_fit
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
@@ -17,7 +17,7 @@ from elmonet.solve.span import default_cutoff
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.tridiagonal import Tridiagonal
 
-__all__ = ["Ridge", "gram_rounding"]
+__all__ = ["Ridge", "fit_at"]
 
 _N_ALPHAS = 20
 _STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
@@ -109,24 +109,28 @@ class Ridge(BaseEstimator):
 
 
 def _at_one_alpha(problem: Problem, alpha: float) -> Solution | None:
-    """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
-    B = problem.B
-    smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
-    if alpha < gram_rounding(B) * np.trace(smaller):
-        return None
-    fit = cholesky_fit(B, problem.QtG, smaller, alpha)
+    fit = fit_at(problem, alpha)
     if fit is None:
         return None
     return problem.solution(
         fit.C,
         alpha=alpha,
         squared=fit.squared,
-        left_out=fit.left_out,
+        left_out=np.sqrt(np.einsum("ij,ij->j", fit.left_out, fit.left_out)),
         rank_B=None,
         cutoff=0.0,
         condition=fit.condition,
         method="cholesky",
     )
+
+
+def fit_at(problem: Problem, alpha: float) -> CholeskyFit | None:
+    """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
+    B = problem.B
+    smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
+    if alpha < gram_rounding(B) * np.trace(smaller):
+        return None
+    return cholesky_fit(B, problem.QtG, smaller, alpha)
 
 
 def gram_rounding(B: np.ndarray) -> float:

@@ -24,6 +24,7 @@ class Solution:
     residual : ``||T W B - G|| / ||G||`` on the training data.
     alpha : the ridge parameter; 0 for a pseudoinverse.
     loo_error : leave-one-function-out error, the mean over functions of the relative 2-norm.
+    loo_errors : (N,), that of each function: which are predicted worst by the others?
     seconds : wall time of the solve.
     method : which factorisation gave the answer: "cholesky", "tridiagonal", "eigh" or "svd".
     alphas, path : the candidates for alpha and the criterion at each, if there was a choice.
@@ -39,11 +40,12 @@ class Solution:
     loo_error: float
     seconds: float
     method: str
+    loo_errors: np.ndarray | None = None
     alphas: np.ndarray | None = None
     path: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        shown = [f.name for f in fields(self) if f.name not in ("W", "alphas", "path")]
+        shown = [f.name for f in fields(self) if f.name not in ("W", "loo_errors", "alphas", "path")]
         values = ((name, getattr(self, name)) for name in shown)
         parts = [f"{name}={v:.4g}" if isinstance(v, float) else f"{name}={v}" for name, v in values]
         return f"Solution({', '.join(parts)})"
