@@ -21,13 +21,14 @@ __all__ = ["Search", "Trial"]
 
 _FEW = 300  # functions on which everything is tried
 _MANY = 2000  # functions beyond which a trial is dear
-_KEPT = 6  # kinds of candidates that go on to the next round
+_KEPT = 5  # kinds of candidates that go on to the next round
 _KEPT_OF_MANY = 2  # and to a round on many functions
 _ROUNDING = 1e-12  # an error below which nothing is left to gain
 _HOPE = 3.0  # times the least error, beyond which a candidate does not go on
 _WAYS = 2  # ways to look at the data that go on
 _FINE = 1e-3  # an error below which random networks go on in any case: they reach further down
 _NEGLIGIBLE = 1e-4  # part of the least error that the outputs' last modes may hold
+_GAIN = 0.99  # of the error; what gains less is not worth a trial on many functions
 _REFINED = 4  # scales that are tried around the best one in a round
 
 
@@ -149,8 +150,10 @@ class Search:
             before = len(self.trials)
             if scale is not None:
                 self._try([(best.way, best.candidate.at(scale))], best.functions)
-            if len(self.trials) == before:
+            gained = [t.loo_error < _GAIN * best.loo_error for t in self.trials[before:]]
+            if not gained or (best.functions > _MANY and not any(gained)):
                 return
+            best = min(best, *self.trials[before:], key=lambda trial: trial.loo_error)
 
     def _hopeful(self, functions: int, count: int) -> list[Trial]:
         """The best of each kind, so many at most, and none without hope.
@@ -158,7 +161,7 @@ class Search:
         The features of a kernel come from its Gram matrix, with half of the digits that those of a network
         have; for the smoothest operators that decides, but only once there are enough functions.
         """
-        kinds = self._best(functions, lambda trial: trial.kind)
+        kinds = self._best(functions, lambda trial: trial.kind[1])  # each in its best way
         least = kinds[0].loo_error
         hopeful = [trial for trial in kinds[:count] if trial.loo_error <= _HOPE * least]
         networks = [trial for trial in kinds if trial.candidate.width]

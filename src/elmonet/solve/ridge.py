@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from scipy.linalg import get_blas_funcs
 from sklearn.base import BaseEstimator
 
 from elmonet._blas import gram, squared_norm
-from elmonet._check import InputError, choice, number, positive_integer
+from elmonet._check import InputError, NumericsWarning, choice, number, positive_integer
 from elmonet.solve.cholesky import CholeskyFit, cholesky_fit
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.problem import Problem
@@ -20,8 +22,11 @@ from elmonet.solve.tridiagonal import Tridiagonal
 __all__ = ["Ridge", "fit_at"]
 
 _N_ALPHAS = 20
+_LARGE = 2500  # beyond this smaller side of B, an SVD takes minutes
+_POWERS = 8  # steps of a power iteration
 _STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
 _FLAT = 1.1  # a criterion within this factor of its least value
+_RISING = 1.0005  # a criterion that rises by more than this to the next smaller alpha
 
 
 class Ridge(BaseEstimator):
@@ -45,7 +50,8 @@ class Ridge(BaseEstimator):
         that of `Pinv`.
     alphas : the candidates for "loo" and "gcv": how many (20), or an array of them. By default they
         cover all that double precision can tell apart: down to where the Gram matrix of B is
-        rounding, and, if the error still falls there, further down with an SVD of B itself.
+        rounding, and, if the error still falls there, further down with an SVD of B itself, unless both
+        sides of B are above 2500: that takes minutes, and a warning says so.
     penalty : "C" or "W".
 
     Examples
@@ -128,9 +134,21 @@ def fit_at(problem: Problem, alpha: float) -> CholeskyFit | None:
     """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
     B = problem.B
     smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
-    if alpha < gram_rounding(B) * np.trace(smaller):
+    if alpha < gram_rounding(B) * _largest_eigenvalue(smaller):
         return None
     return cholesky_fit(B, problem.QtG, smaller, alpha)
+
+
+def _largest_eigenvalue(gram: np.ndarray) -> float:
+    """Of a matrix of which the lower triangle is given; from below, within some percent, by power iteration."""
+    (symv,) = get_blas_funcs(("symv",), (gram,))
+    v = np.ones(len(gram))
+    largest = 0.0
+    for _ in range(_POWERS):
+        v = symv(1.0, gram, v, lower=True)
+        largest = float(np.linalg.norm(v))
+        v /= largest or 1.0
+    return max(largest, float(gram.diagonal().max()))
 
 
 def gram_rounding(B: np.ndarray) -> float:
@@ -167,19 +185,30 @@ class _Path:
         top = factor.largest / least
         alphas = np.geomspace(rounding * top, top, candidates)
         self._evaluate(factor, alphas)
-        if self._may_fall_further():
+        if not self._may_fall_further():
+            return
+        if min(B.shape) > _LARGE:
+            warnings.warn(
+                f"the error may fall further below alpha = {self.problem.alpha_outside(alphas[0]):.2g}, the "
+                f"least that the Gram matrix of B resolves, but the SVD of B {B.shape} that this needs takes "
+                "minutes. If the error is too large, ask for it with alphas=, or take a narrower branch.",
+                NumericsWarning,
+                stacklevel=4,
+            )
+        else:
             lower = np.geomspace(finest * top, rounding * top, candidates)
             self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
 
     def _may_fall_further(self) -> bool:
         """Whether alphas below the rounding of the Gram matrix are worth an SVD.
 
-        They are if the criterion still falls there; and, unless noise has made it rise again, if there
-        are directions which the Gram matrix cannot see, because it may fall once these come in.
+        They are if the criterion still falls there; and, unless noise makes it rise, if there are directions
+        which the Gram matrix cannot see, because it may fall once these come in.
         """
         first, second, least = self.criterion[0], self.criterion[1], self.criterion.min()
         unseen = self.factor.rank < min(self.problem.B.shape)
-        return bool(first < _STILL_FALLING * second or (unseen and first <= _FLAT * least))
+        flat = first <= _FLAT * least and first <= _RISING * second
+        return bool(first < _STILL_FALLING * second or (unseen and flat))
 
     def _of_gram(self) -> Spectrum | Tridiagonal:
         p1, N = self.problem.B.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, svd
+from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
 from elmonet._blas import gram, product
 from elmonet.solve.leave_one_out import Sweep, sweep
@@ -41,6 +41,7 @@ class Spectrum:
         self.largest = float(values[0])
         self.rank = int(np.count_nonzero(self.s > cutoff * self.s[0]))
         self.complete = len(values) == B.shape[1]
+        self._reflectors: Any = None  # Q of B = Q R, if U is that of R
 
     @classmethod
     def from_gram(cls, B: np.ndarray) -> Spectrum:
@@ -62,13 +63,18 @@ class Spectrum:
     def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
         """From the singular values of B itself; those below the cut-off are dropped."""
         cutoff = default_cutoff(B) if rcond is None else rcond
+        tall = B.shape[0] > B.shape[1]
+        # If B is tall, B = Q R, and Q stays a product of reflectors: few vectors are ever multiplied by it.
+        reflectors, R = qr(B, mode="raw", check_finite=False) if tall else (None, B)
         try:
-            U, s, Vt = svd(B, full_matrices=False, check_finite=False)
+            U, s, Vt = svd(R, full_matrices=False, check_finite=False)
         except LinAlgError:  # divide and conquer very rarely fails where QR iterations do not
-            U, s, Vt = svd(B, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+            U, s, Vt = svd(R, full_matrices=False, check_finite=False, lapack_driver="gesvd")
         kept = s > cutoff * s[0]
         kept[0] = True
-        return cls(B, s[kept] ** 2, U[:, kept], Vt[kept].T, cutoff, "svd")
+        spectrum = cls(B, s[kept] ** 2, U[:, kept], Vt[kept].T, cutoff, "svd")
+        spectrum._reflectors = reflectors
+        return spectrum
 
     def project(self, G: np.ndarray) -> np.ndarray:
         """``G V`` (r, k)."""
@@ -90,7 +96,8 @@ class Spectrum:
         """``C = G V S / (S^2 + alpha) U'`` (r, p1), for one alpha or one for each row (r, 1)."""
         Z = GV / (self.values + alpha)
         if self.U is not None:
-            return product(Z * self.s, self.U.T)
+            C = product(Z * self.s, self.U.T)
+            return C if self._reflectors is None else _reflected(C, *self._reflectors)
         return product(product(Z, self.V.T), self.B.T)  # diag(s) U' = V'B'
 
     def condition(self, alpha: float) -> float:
@@ -102,3 +109,12 @@ class Spectrum:
 
     def _divisor(self) -> np.ndarray:
         return np.where(self.s > 0, self.s, 1)
+
+
+def _reflected(C: np.ndarray, reflectors: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """``C Q'`` (r, p1) for C (r, N), with Q (p1, N) as LAPACK's geqrf leaves it."""
+    (ormqr,) = get_lapack_funcs(("ormqr",), (C, reflectors))
+    padded = np.zeros((len(reflectors), len(C)), C.dtype, order="F")
+    padded[: C.shape[1]] = C.T
+    product_with_Q, _, _ = ormqr("L", "N", reflectors, tau, padded, 64 * len(C), overwrite_c=True)
+    return product_with_Q.T
