@@ -84,7 +84,9 @@ def hpelm(data, minutes):
     u, u_test = _flat(data)
     scale = StandardScaler().fit(u)
     model = ELM(u.shape[1], data.s_train.shape[1])
-    model.add_neurons(min(len(u), 1000), "tanh")
+    model.add_neurons(min(len(u) // 2, 1000), "tanh")
+    if u.shape[1] < len(u) // 2:
+        model.add_neurons(u.shape[1], "lin")
     model.train(scale.transform(u), data.s_train, "LOO")
     return lambda: model.predict(scale.transform(u_test)), f"{model.nnet.L} neurons, by leave-one-out", {}
 
@@ -155,6 +157,8 @@ def fno(data, minutes, kind="FNO", **settings):
 
 
 def tfno(data, minutes):
+    if len(_grid(data)) < 2:
+        raise Skipped("a Tucker factorisation is for images; see FNO")
     return fno(data, minutes, "TFNO", rank=0.42)
 
 

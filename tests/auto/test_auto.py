@@ -204,6 +204,59 @@ def test_better_than_linear_ridge_where_it_is_not_linear(fitted, ode):
     assert relative_l2(fitted.predict(ode.u_test), ode.s_test) < 0.1 * relative_l2(linear, ode.s_test)
 
 
+@pytest.mark.parametrize("points", [1, 4])
+def test_the_choice_does_not_flatter(points):
+    """Few functions and many candidates: the least of many errors is too small, `loo_error_` is not."""
+    naive, told, true = [], [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        u = rng.normal(size=(12 + 200, 3))
+        s = np.tanh(u @ rng.normal(size=(3, points))) + 0.7 * rng.normal(size=(212, points)) + 2
+        model = AutoELMDeepONet(random_state=seed).fit(u[:12], s[:12], points=np.arange(points))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            missed = np.linalg.norm(model.predict(u[12:]) - s[12:], axis=1)
+        norms = np.linalg.norm(s[12:], axis=1)
+        true.append(
+            np.mean(missed / norms) if points > 1 else np.sqrt(np.mean(missed**2) / np.mean(norms**2))
+        )
+        naive.append(model.best_model_.solution_.loo_error)
+        told.append(model.loo_error_)
+    assert np.mean(naive) < np.mean(told) < 1.1 * np.mean(true)
+    assert np.mean(told) == pytest.approx(np.mean(true), rel=0.2)
+
+
+def test_summary_advises_on_functions_and_sensors(fitted, ode):
+    assert "From 60 to 120 functions the error fell" in fitted.summary()
+    assert "every second" in fitted.summary().lower()
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(80, 10))  # sensors that know nothing of each other
+    model = AutoELMDeepONet(random_state=0).fit(u, u + 0.1 * np.sin(u), points=np.arange(10))
+    assert "Sensors matter" in model.summary()
+
+
+def test_numbers_as_outputs_in_every_way():
+    """With one point the errors of logarithms and of plain outputs are measured alike."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, size=(60, 4))
+    s = np.exp(u.sum(axis=1))[:, None]
+    both = [
+        View(u, s, np.zeros((1, 1)), {"log_inputs": False, "log_outputs": log, "scale_inputs": True})
+        for log in (False, True)
+    ]
+    candidate = Candidate("none", linear=True)
+    errors = [view.solve(view.features(candidate, 0))[1] for view in both]
+    C = np.hstack([u, np.ones((60, 1))])
+    for log, found in zip((False, True), errors, strict=True):
+        by_hand = []
+        for i in range(60):
+            rest = np.arange(60) != i
+            target = np.log(s[rest, 0]) if log else s[rest, 0]
+            value = C[i] @ np.linalg.lstsq(C[rest], target, rcond=None)[0]
+            by_hand.append(abs((np.exp(value) if log else value) - s[i, 0]) / np.sqrt(np.mean(s**2)))
+        np.testing.assert_allclose(found, by_hand, atol=2e-3 if not log else 1e-8)
+
+
 def test_wrong_input(ode):
     with pytest.raises(NotFittedError):
         AutoELMDeepONet().predict(ode.u_test)

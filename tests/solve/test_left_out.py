@@ -16,8 +16,10 @@ def test_equals_refits(p1, alpha):
         rest = np.arange(15) != i
         W = Ridge(alpha).solve(T, B[:, rest], G[:, rest]).W
         np.testing.assert_allclose(predicted[:, i], T @ W @ B[:, i], atol=1e-8)
-    error = np.mean(np.linalg.norm(predicted - G, axis=0) / np.linalg.norm(G, axis=0))
-    assert Ridge(alpha).solve(T, B, G).loo_error == pytest.approx(error, rel=1e-7)
+    errors = np.linalg.norm(predicted - G, axis=0) / np.linalg.norm(G, axis=0)
+    solution = Ridge(alpha).solve(T, B, G)
+    assert solution.loo_error == pytest.approx(errors.mean(), rel=1e-7)
+    np.testing.assert_allclose(solution.loo_errors, errors, rtol=1e-6)
 
 
 def test_the_limit_is_the_pseudoinverse():

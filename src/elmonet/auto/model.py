@@ -44,7 +44,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     Attributes
     ----------
     best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
-    loo_error_ : its leave-one-out error: what to expect on new functions that are drawn alike.
+    loo_error_ : what to expect on new functions that are drawn alike: its leave-one-out error, with what the
+        choice among many candidates hides of it.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
 
     Examples

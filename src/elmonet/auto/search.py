@@ -101,8 +101,11 @@ class Search:
             self._forget(rounds[i - 1])
             self._try([(trial.way, trial.candidate) for trial in kept], functions)
             self._refine(self._best(functions)[0])
+        best = self._best(self.trials[-1].functions)[0]
+        if len(rounds) == 1:  # nothing tells yet whether more functions help
+            self._try([(best.way, best.candidate)], (len(self.X) + 1) // 2)
         self._tell("done", 1.0)
-        return self._best(self.trials[-1].functions)[0]
+        return best
 
     def view(self, way: int, functions: int) -> View:
         """The data, or some of them, in one way to look at them."""
@@ -141,6 +144,24 @@ class Search:
         chosen = np.argmin(without, axis=0)
         honest = view.overall(errors[chosen, np.arange(errors.shape[1])])
         return max(0.0, honest - best.loo_error)
+
+    def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
+        """The best candidate's errors, on few functions, with every sensor and with every second one.
+
+        None where that would leave fewer than four sensors, or patches of another kind.
+        """
+        axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
+        halves = (..., *[slice(None, None, 2)] * axes)
+        rows = self.order[: _rounds(len(self.X))[0]]
+        if best.candidate.family.startswith("patch") or self.X[0][halves].size < 4:
+            return None
+        errors = []
+        for X in (self.X[rows], self.X[rows][halves]):
+            view = View(X, self.y[rows], self.points, self.ways[best.way])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NumericsWarning)
+                errors.append(view.overall(view.solve(view.features(best.candidate, self.seed))[1]))
+        return errors[0], errors[1]
 
     def _refine(self, best: Trial) -> None:
         """Move the scale of a trial to where the error is least, for this number of functions."""

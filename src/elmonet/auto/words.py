@@ -10,6 +10,10 @@ from elmonet.auto.search import Search, Trial
 
 __all__ = ["in_words"]
 
+_FEW = 50  # functions, below which the choice is uncertain
+_EXACT = 1e-8  # an error that nobody needs less of
+_MATTERS = 1.3  # a factor between two errors that matters
+
 
 def in_words(model: Any, search: Search, best: Trial) -> str:
     """The summary of a fitted `AutoELMDeepONet`."""
@@ -37,11 +41,14 @@ def _choice(model: Any, search: Search, best: Trial) -> list[str]:
     way = search.ways[best.way]
     seen = ["their logarithms"] * way["log_inputs"] + ["standardised"] * way["scale_inputs"]
     solution = model.best_model_.solution_
+    give_or_take = np.std(solution.loo_errors) / np.sqrt(len(search.X))
     lines = [
         f"Chosen: branch {best.candidate}, inputs {' and '.join(seen) or 'as they are'}, "
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
         f"{model.best_model_.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
-        f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (leave-one-out).",
+        f"Expected error on new functions drawn like these: {model.loo_error_:.3g}, give or take "
+        f"{give_or_take:.1g} (leave-one-out). It does not speak for functions of another kind: predict warns of "
+        "them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.loo_error)):
@@ -51,17 +58,39 @@ def _choice(model: Any, search: Search, best: Trial) -> list[str]:
 
 
 def _advice(model: Any, search: Search, best: Trial) -> list[str]:
-    """What would help: from how the error fell with more functions."""
+    """What would help most: more functions, more sensors, less noise?"""
+    N = len(search.X)
+    if model.loo_error_ < _EXACT:
+        return ["Nothing more is needed: the error is near the rounding of the numbers."]
+    lines = []
+    if N < _FEW:
+        optimism = search.optimism(best)
+        lines.append(
+            f"With {N} functions the choice itself is uncertain (it hides an error of {optimism:.1g}, which is "
+            "counted above): more functions would help most."
+        )
+    else:
+        lines += _more_functions(search, best)
+    sensors = search.with_half_the_sensors(best)
+    if sensors is not None:
+        every, second = sensors
+        if second > _MATTERS * every:
+            lines.append(
+                f"Sensors matter: with every second one the error is {second:.2g} instead of {every:.2g} (on few "
+                "functions). More of them may help."
+            )
+        else:
+            lines.append("Every second sensor would do as well: more of them would not help.")
+    return lines
+
+
+def _more_functions(search: Search, best: Trial) -> list[str]:
+    """From how the error fell with more functions, of the same kind of branch."""
     N = len(search.X)
     same: dict[int, float] = {}
     for t in search.trials:
-        alike = (t.candidate.family, t.candidate.linear) == (best.candidate.family, best.candidate.linear)
-        if t.way == best.way and alike:
+        if t.kind == best.kind:
             same[t.functions] = min(t.loo_error, same.get(t.functions, np.inf))
-    if model.loo_error_ < 1e-8:
-        return ["More functions are not needed: the error is at the rounding of the numbers."]
-    if N < 50:
-        return [f"With {N} functions the choice itself is uncertain: more functions would help most."]
     fewer = [n for n in same if n < N]
     if not fewer or N not in same:
         return []

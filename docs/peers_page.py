@@ -1,0 +1,162 @@
+"""The page about the automatic choice, from the results of benchmarks/peers.py and benchmarks/auto_cost.py."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+SCIKIT_LEARN = ("linear ridge", "RBFSampler + RidgeCV", "kernel ridge, RBF", "kernel ridge, Matern")
+NETWORKS = ("DeepXDE DeepONet", "neuraloperator FNO", "neuraloperator TFNO")
+METHODS = ("elmonet", "least squares", *SCIKIT_LEARN, "hpelm", *NETWORKS)
+
+
+def load():
+    """The rows of peers.json, and auto_cost.json."""
+    return tuple(json.loads((RESULTS / f"{name}.json").read_text()) for name in ("peers", "auto_cost"))
+
+
+def by_dataset(rows):
+    found = {}
+    for row in rows:
+        found.setdefault(row["dataset"], {})[row["method"]] = row
+    return found
+
+
+def short_table(rows):
+    """README's table: ours, the best of scikit-learn, the best network."""
+    lines = [
+        "| data | elmonet | | best of four tuned scikit-learn models | | best network, 1 min | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, methods in by_dataset(rows).items():
+        if "error" not in methods["elmonet"]:
+            continue
+        cells = [_cells(methods["elmonet"])]
+        for group in (SCIKIT_LEARN, NETWORKS):
+            tried = [methods[m] for m in group if "error" in methods.get(m, {})]
+            cells.append(_cells(min(tried, key=lambda row: row["error"]), who=True) if tried else "- | ")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def page(rows, cost):
+    """docs/peers.md."""
+    parts = [INTRODUCTION, "## All results", *_tables(rows)]
+    parts += ["## What the search costs", _against_grid(cost["grid"]), "![](figures/auto_scaling.png)"]
+    parts += [SCALING, "## Infinite width", LIMIT, "![](figures/limit.png)", TOLD]
+    return "\n\n".join(parts) + "\n"
+
+
+INTRODUCTION = """# Nothing to tune, against what else there is
+
+Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`): every method on every data
+set, each in a process of its own, on two cores. Error: mean over the test functions of the relative 2-norm. Seconds: choosing the settings and
+fitting. Memory: the peak of the process, with Python and the data. The settings of the scikit-learn models, among them how the inputs
+are scaled, are chosen by three-fold cross-validation of the same error; networks are trained for one minute with the settings of
+their tutorials, and would gain from more. Files of other projects: see their names; inputs of darcy_small and diffusion2d are images."""
+
+SCALING = """The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)` with `Ridge("loo")`. Up
+to 450 functions everything is tried on all of them; beyond, most of it on about 300, so that time grows slowly until the factorisations on
+all functions, of order N³, take over."""
+
+LIMIT = """With more features a random network tends to its limit, `InfiniteWidth`, which costs no more than N features. Test error on 500 functions
+against the width, median and range of five draws, beside a linear block; dashed: the limit."""
+
+TOLD = """Near the limit a finite network may be a little better or worse by chance. For operators so smooth that errors come down to 1e-6, networks reach
+further than kernels in double precision: the features of a kernel come from its Gram matrix, with half of the digits. The search
+therefore always tries both there."""
+
+
+def _tables(rows):
+    for name, methods in by_dataset(rows).items():
+        first = next(iter(methods.values()))
+        yield f"### {name}"
+        if "functions" not in first:
+            yield f"Left out: {first['skipped']}."
+            continue
+        shape = " x ".join(map(str, first["inputs"]))
+        lines = [
+            f"{first['functions']} training functions, {first['tests']} test functions; inputs {shape}, outputs at "
+            f"{first['points']} points.",
+            "",
+            "| method | error | seconds | GiB | tuned |",
+            "|---|---|---|---|---|",
+        ]
+        for method in METHODS:
+            row = methods.get(method)
+            if row is None:
+                continue
+            if "skipped" in row:
+                lines.append(f"| {method} | - | | | {row['skipped']} |")
+                continue
+            lines.append(
+                f"| {method} | {number(row['error'])} | {row['seconds']:.1f} | {row['peak_gib']:.2f} | {row['tuned']} |"
+            )
+        ours = methods["elmonet"]
+        lines += [
+            "",
+            f"Expected by leave-one-out, before the test functions were seen: {number(ours['loo_error'])}.",
+        ]
+        yield "\n".join(lines)
+
+
+def _against_grid(rows):
+    lines = [
+        "`AutoELMDeepONet` against `GridSearchCV`, three folds, over the same families as far as scikit-learn has them (linear, RBF,",
+        "Matern, random cosines; the same scales, 20 alphas, two ways to scale the inputs), in one run of `python benchmarks/auto_cost.py grid`:",
+        "",
+        "| problem | elmonet | GridSearchCV | ratio | errors |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ours, theirs = row["seconds"]
+        errors = " and ".join(number(error) for error in row["errors"])
+        lines.append(f"| {row['problem']} | {ours:.1f} s | {theirs:.0f} s | {row['ratio']:.0f} | {errors} |")
+    return "\n".join(lines)
+
+
+def number(value):
+    """Per cent where that is readable."""
+    if value >= 1e-4:
+        return f"{100 * value:.3g} %"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _cells(row, who=False):
+    name = f" ({row['method']})" if who else ""
+    return f"{number(row['error'])}{name} | {row['seconds']:.0f} s"
+
+
+def figures(cost, folder):
+    """Draw the two figures of the page."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = {"N": "functions N", "M": "points M", "m": "sensors m", "p1": "width p1 (one fit)"}
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3), layout="constrained")
+    for axis, (what, label) in zip(axes, names.items(), strict=True):
+        rows = [row for row in cost["scaling"] if row["against"] == what]
+        axis.loglog([row["size"] for row in rows], [row["seconds"] for row in rows], "o-", color="C0")
+        axis.set(xlabel=label, ylabel="seconds" if what == "N" else "")
+        axis.grid(alpha=0.3, which="both")
+    figure.savefig(folder / "auto_scaling.png", dpi=120)
+    plt.close(figure)
+    problems = list(dict.fromkeys(row["problem"] for row in cost["limit"]))
+    figure, axes = plt.subplots(1, len(problems), figsize=(9, 3.4), layout="constrained")
+    for axis, problem in zip(axes, problems, strict=True):
+        for i, row in enumerate(row for row in cost["limit"] if row["problem"] == problem):
+            widths = [int(width) for width in row["errors"]]
+            errors = np.array(list(row["errors"].values()))
+            axis.loglog(widths, np.median(errors, axis=1), "o-", color=f"C{i}", label=row["kernel"], ms=3)
+            axis.fill_between(widths, errors.min(axis=1), errors.max(axis=1), color=f"C{i}", alpha=0.2, lw=0)
+            axis.axhline(row["limit"], color=f"C{i}", ls="--", lw=1)
+        axis.set(title=problem.replace("_", " "), xlabel="width p1", ylabel="relative error")
+        axis.grid(alpha=0.3, which="both")
+    axes[0].legend(title="limit")
+    figure.savefig(folder / "limit.png", dpi=120)
+    plt.close(figure)

@@ -1,0 +1,36 @@
+"""Where to look for the best scale: on functions whose least value is known."""
+
+import numpy as np
+import pytest
+
+from elmonet.auto.scale import next_scale
+
+
+def search(function, scales, steps):
+    scales = list(scales)
+    for _ in range(steps):
+        scale = next_scale(scales, [function(s) for s in scales])
+        if scale is None:
+            break
+        scales.append(scale)
+    return min(scales, key=function)
+
+
+@pytest.mark.parametrize("least", [0.02, 0.5, 7.0])
+def test_finds_the_vertex_from_one_scale_or_a_grid(least):
+    def error(scale):
+        return np.exp(np.log(scale / least) ** 2)
+
+    assert search(error, [0.03, 0.1, 0.3, 1.0, 3.0], 4) == pytest.approx(least, rel=0.05)
+    assert search(error, [least * 1.2], 4) == pytest.approx(least, rel=0.1)
+
+
+def test_a_parabola_is_exact():
+    scales = [0.1, 0.2, 0.8]
+    errors = [np.exp(np.log(s / 0.25) ** 2) for s in scales]
+    assert next_scale(scales, errors) == pytest.approx(0.25)
+
+
+def test_stops_where_nothing_is_left():
+    assert next_scale([0.5, 1.0, 2.0], [2.0, 1.0, 2.0]) is None  # the vertex is known
+    assert np.isfinite(next_scale([1.0], [0.0]))
