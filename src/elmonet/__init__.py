@@ -27,11 +27,13 @@ if TYPE_CHECKING:
         InputError,
         InterpolationThresholdWarning,
         MissingExtra,
+        NotEnoughMemory,
         NumericsWarning,
         RankCollapseWarning,
     )
     from elmonet._fitted import NotFittedError
     from elmonet.auto import AutoELMDeepONet
+    from elmonet.blockwise import fit_blocks, predict_blocks
     from elmonet.data import OperatorData
     from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
     from elmonet.metrics import neg_relative_l2, relative_l2
@@ -49,11 +51,13 @@ _HOME = {
         "InputError",
         "InterpolationThresholdWarning",
         "MissingExtra",
+        "NotEnoughMemory",
         "NumericsWarning",
         "RankCollapseWarning",
     ],
     "elmonet._fitted": ["NotFittedError"],
     "elmonet.auto": ["AutoELMDeepONet"],
+    "elmonet.blockwise": ["fit_blocks", "predict_blocks"],
     "elmonet.data": ["OperatorData"],
     "elmonet.features": [
         "CNN",
@@ -88,6 +92,7 @@ __all__ = [
     "InterpolationThresholdWarning",
     "Linear",
     "MissingExtra",
+    "NotEnoughMemory",
     "NotFittedError",
     "NumericsWarning",
     "OperatorData",
@@ -96,9 +101,11 @@ __all__ = [
     "Ridge",
     "Sinusoid",
     "Solution",
+    "fit_blocks",
     "load",
     "neg_relative_l2",
     "plot",
+    "predict_blocks",
     "problems",
     "relative_l2",
 ]

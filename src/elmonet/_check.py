@@ -17,6 +17,7 @@ __all__ = [
     "InputError",
     "InterpolationThresholdWarning",
     "MissingExtra",
+    "NotEnoughMemory",
     "NumericsWarning",
     "RankCollapseWarning",
     "choice",
@@ -43,6 +44,10 @@ class FileError(ElmonetError, ValueError):
 
 class MissingExtra(ElmonetError, ImportError):
     """Something that an optional package does; the message says how to install it."""
+
+
+class NotEnoughMemory(ElmonetError, MemoryError):
+    """A fit that would take more memory than it may; raised before it does."""
 
 
 class NumericsWarning(UserWarning):

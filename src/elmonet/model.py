@@ -13,6 +13,9 @@ from sklearn.metrics import r2_score
 from elmonet._blas import product
 from elmonet._check import FileError, InputError, coordinates, functions, outputs
 from elmonet._fitted import require_fitted
+from elmonet.blockwise import fit_blocks
+from elmonet.data.blocks import is_dask, is_stored
+from elmonet.distributed import fit_dask, predict_dask
 from elmonet.features import POD, SLFN, Linear
 from elmonet.features.base import features_times, fit_features, seed_from
 from elmonet.interpolation import interpolate
@@ -21,13 +24,14 @@ from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
 from elmonet.solve import Ridge, Solution, left_out_predictions
 from elmonet.store import read, write
+from elmonet.streaming import StreamingFit
 
 __all__ = ["ELMDeepONet", "load"]
 
 _ARRAYS_OF_SOLUTION = ("W", "loo_errors", "alphas", "path")
 
 
-class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -104,6 +108,10 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         points : (M, d), or (M,) if d = 1. May be left out if M = 1, or if M = m: then inputs and
             outputs are taken to live on the same uniform grid of [0, 1].
         """
+        if is_dask(X) or is_dask(y):
+            return fit_dask(self, X, y, points)
+        if is_stored(X) or is_stored(y):
+            return fit_blocks(self, X, y, points)
         X = functions(self, X, reset=True)
         y = outputs(y, len(X))
         X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
@@ -111,29 +119,29 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         y = y.reshape(len(y), -1)
         self.points_ = self.training_points(points, y, X)
 
-        self._scale_X = None
+        self.__dict__.pop("_sums", None)
+        self._prepare_scaling(X)
         self._log_y = log_outputs(y) if self.log_outputs else None
-        if self.scale_inputs:
-            self._scale_X = standardise(self._scaled(X))
-        self._scale_points = unit_box(self.points_) if self.scale_inputs else None
         X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
-        branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
-        trunk = POD() if self.trunk is None else self.trunk
-        solver = Ridge("loo") if self.solver is None else self.solver
-        _require_methods(solver, "solver", "solve")
-        seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
+        solver = self._solver()
+        self.branch_, trunk = self._parts()
         z = y if self._log_y is None else self._log_y(y, self.points_)
-        self.branch_ = _seeded(branch, seeds[0], "branch")
         B = _matrix(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
-        self.trunk_ = _seeded(trunk, seeds[1], "trunk").fit(P, z.T)
+        self.trunk_ = trunk.fit(P, z.T)
         self._T = _features(self.trunk_, P, "trunk")
-        self.solution_: Solution = self._solve(solver, B, z, y)
+        self.solution_ = self._solve(solver, B, z, y)
         self._TW = self._readout()
         return self
 
     def predict(self, X: Any, points: Any = None) -> np.ndarray:
-        """Output functions (N, M) at the training points, or at other points (M, d)."""
+        """Output functions (N, M) at the training points, or at other points (M, d).
+
+        For a Dask array X, a Dask array that is computed when it is needed; for arrays on disk see
+        `predict_blocks`.
+        """
         require_fitted(self, "solution_")
+        if is_dask(X):
+            return predict_dask(self, X, points)
         X = functions(self, X, reset=False).astype(self.W_.dtype, copy=False)
         X = self._scaled(X)
         if points is None and self._TW is not None:
@@ -212,6 +220,25 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 f"it cannot be guessed where the outputs live. Give fit points of shape ({M}, d)."
             )
         return np.linspace(0, 1, M)[:, None]
+
+    def _prepare_scaling(self, X: np.ndarray, scale: Affine | None = None) -> None:
+        """From the training inputs X, or as given; the box of the points becomes the unit cube."""
+        self._scale_X = self._log_y = self._scale_points = None
+        if self.scale_inputs:
+            self._scale_X = standardise(self._scaled(X)) if scale is None else scale
+            self._scale_points = unit_box(self.points_)
+
+    def _parts(self) -> tuple[Any, Any]:
+        """Branch and trunk, seeded and not fitted."""
+        branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
+        trunk = POD() if self.trunk is None else self.trunk
+        seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
+        return _seeded(branch, seeds[0], "branch"), _seeded(trunk, seeds[1], "trunk")
+
+    def _solver(self) -> Any:
+        solver = Ridge("loo") if self.solver is None else self.solver
+        _require_methods(solver, "solver", "solve")
+        return solver
 
     def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray) -> Solution:
         """Solve for W; with logarithms z of the outputs y, account for the errors of y."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elmonet._check import InputError
 from elmonet.interpolation import interpolate
 
-__all__ = ["Affine", "LogOutputs", "log_inputs", "log_outputs", "standardise", "unit_box"]
+__all__ = ["Affine", "LogOutputs", "Moments", "log_inputs", "log_outputs", "standardise", "unit_box"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
 
@@ -41,6 +42,39 @@ def standardise(X: np.ndarray) -> Affine:
     deviation[deviation <= 10 * np.finfo(X.dtype).eps] = 1
     shift, scale = (np.ldexp(A, exponent).reshape(X.shape[1:]) for A in (mean, deviation))
     return Affine(shift, scale)
+
+
+class Moments:
+    """Mean and deviation at every sensor, of functions that come in blocks (Chan, Golub, LeVeque 1983)."""
+
+    def __init__(self) -> None:
+        self.functions, self.largest = 0, 0.0
+        self.mean: Any = 0.0
+        self.squares: Any = 0.0  # of the deviations from the mean
+
+    def add(self, X: np.ndarray) -> None:
+        """Take in functions X (n, ...)."""
+        X = X.astype(np.float64, copy=False)
+        other = Moments()
+        other.functions, other.mean = len(X), X.mean(axis=0)
+        other.squares = np.sum((X - other.mean) ** 2, axis=0)
+        other.largest = max(float(X.max()), -float(X.min()))
+        self.merge(other)
+
+    def merge(self, other: Moments) -> None:
+        """Take in the functions of other moments."""
+        total = self.functions + other.functions
+        apart = other.mean - self.mean
+        self.mean = self.mean + apart * (other.functions / total)
+        self.squares = self.squares + other.squares + apart**2 * (self.functions * other.functions / total)
+        self.functions, self.largest = total, max(self.largest, other.largest)
+
+    def standardise(self) -> Affine:
+        """As `standardise` of all functions together."""
+        deviation = np.sqrt(self.squares / self.functions)
+        _, exponent = np.frexp(self.largest)
+        same = deviation <= 10 * np.finfo(np.float64).eps * np.ldexp(1.0, int(exponent))
+        return Affine(self.mean, np.where(same, np.ldexp(1.0, int(exponent)), deviation))
 
 
 def unit_box(points: np.ndarray) -> Affine:

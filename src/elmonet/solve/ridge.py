@@ -19,7 +19,7 @@ from elmonet.solve.span import default_cutoff
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.tridiagonal import Tridiagonal
 
-__all__ = ["Ridge", "fit_at"]
+__all__ = ["Ridge", "fit_at", "gram_rounding", "may_fall_further"]
 
 _N_ALPHAS = 20
 _LARGE = 2500  # beyond this smaller side of B, an SVD takes minutes
@@ -53,6 +53,9 @@ class Ridge(BaseEstimator):
         rounding, and, if the error still falls there, further down with an SVD of B itself, unless both
         sides of B are above 2500: that takes minutes, and a warning says so.
     penalty : "C" or "W".
+    sums : for fits in blocks: "gram" adds up ``B B'``, "tsqr" a QR factor, which keeps directions below
+        sqrt(eps) of the largest and takes a few times as long; "auto" begins with the second and goes on with
+        the first if the functions so far show that it is accurate enough.
 
     Examples
     --------
@@ -63,10 +66,11 @@ class Ridge(BaseEstimator):
     (True, True)
     """
 
-    def __init__(self, alpha: Any = "loo", *, alphas: Any = None, penalty: str = "C"):
+    def __init__(self, alpha: Any = "loo", *, alphas: Any = None, penalty: str = "C", sums: str = "auto"):
         self.alpha = alpha
         self.alphas = alphas
         self.penalty = penalty
+        self.sums = sums
 
     def solve(
         self, T: np.ndarray, B: np.ndarray, G: np.ndarray, reference: np.ndarray | None = None
@@ -75,7 +79,7 @@ class Ridge(BaseEstimator):
 
         Leave-one-out errors are relative to the norms of the columns of G, or to `reference` (N,).
         """
-        alpha, candidates = self._checked()
+        alpha, candidates = self.checked()
         if alpha == 0:
             return Pinv().solve(T, B, G, reference)
         # In double precision whatever came: a Gram matrix halves the digits that B has.
@@ -94,9 +98,10 @@ class Ridge(BaseEstimator):
         path.follow(candidates)
         return path.solution(report=alpha is None)
 
-    def _checked(self) -> tuple[float | None, Any]:
+    def checked(self) -> tuple[float | None, Any]:
         """The given alpha or None, and the given candidates or how many to make."""
         choice(self.penalty, "penalty", ("C", "W"))
+        choice(self.sums, "sums", ("auto", "gram", "tsqr"))
         if not isinstance(self.alpha, str):
             if self.alphas is not None:
                 raise InputError(
@@ -137,6 +142,17 @@ def fit_at(problem: Problem, alpha: float) -> CholeskyFit | None:
     if alpha < gram_rounding(B) * _largest_eigenvalue(smaller):
         return None
     return cholesky_fit(B, problem.QtG, smaller, alpha)
+
+
+def may_fall_further(criterion: np.ndarray, unseen: bool) -> bool:
+    """Whether alphas below the rounding of the Gram matrix are worth an SVD, from the criterion above it.
+
+    They are if the criterion still falls there; and, unless noise makes it rise, if there are directions
+    which the Gram matrix cannot see, because it may fall once these come in.
+    """
+    first, second, least = criterion[0], criterion[1], criterion.min()
+    flat = first <= _FLAT * least and first <= _RISING * second
+    return bool(first < _STILL_FALLING * second or (unseen and flat))
 
 
 def _largest_eigenvalue(gram: np.ndarray) -> float:
@@ -185,7 +201,7 @@ class _Path:
         top = factor.largest / least
         alphas = np.geomspace(rounding * top, top, candidates)
         self._evaluate(factor, alphas)
-        if not self._may_fall_further():
+        if not may_fall_further(self.criterion, unseen=self.factor.rank < min(B.shape)):
             return
         if min(B.shape) > _LARGE:
             warnings.warn(
@@ -198,17 +214,6 @@ class _Path:
         else:
             lower = np.geomspace(finest * top, rounding * top, candidates)
             self._evaluate(Spectrum.from_svd(B), np.concatenate([lower[:-1], alphas]))
-
-    def _may_fall_further(self) -> bool:
-        """Whether alphas below the rounding of the Gram matrix are worth an SVD.
-
-        They are if the criterion still falls there; and, unless noise makes it rise, if there are directions
-        which the Gram matrix cannot see, because it may fall once these come in.
-        """
-        first, second, least = self.criterion[0], self.criterion[1], self.criterion.min()
-        unseen = self.factor.rank < min(self.problem.B.shape)
-        flat = first <= _FLAT * least and first <= _RISING * second
-        return bool(first < _STILL_FALLING * second or (unseen and flat))
 
     def _of_gram(self) -> Spectrum | Tridiagonal:
         p1, N = self.problem.B.shape

@@ -1,0 +1,79 @@
+"""How much memory there is, and how much a fit needs: asked before it is allocated."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from pathlib import Path
+from typing import Any
+
+from elmonet._check import InputError, NotEnoughMemory
+
+__all__ = ["available", "block_rows", "bytes_of", "readable"]
+
+_FLOAT = 8
+_BASE = 300 * 2**20  # what Python and its libraries take
+_MOST_ROWS, _LEAST_ROWS = 2048, 16
+_UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+
+
+def bytes_of(memory: Any) -> int:
+    """A number of bytes, or a text such as "2GB" or "500 MB" (powers of 1024), as bytes."""
+    if isinstance(memory, (int, float)) and not isinstance(memory, bool) and memory > 0:
+        return int(memory)
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(I?B)?\s*", str(memory).upper())
+    try:
+        if found:
+            return int(float(found[1]) * _UNITS[found[2] + "B"])
+    except ValueError:
+        pass
+    raise InputError(f'memory must be a number of bytes or a text such as "2GB", got {memory!r}.')
+
+
+def readable(count: float) -> str:
+    """Bytes as people say them."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    raise AssertionError
+
+
+def available() -> int:
+    """Bytes that this process may still take: the machine's, its control group's, or its own limit."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
+    with_cache = Path("/proc/meminfo")
+    if with_cache.exists():
+        found = re.search(r"MemAvailable:\s+(\d+) kB", with_cache.read_text())
+        if found:
+            limits = [int(found[1]) * 1024]
+    group = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if all(path.exists() for path in group):
+        most, now = (path.read_text().strip() for path in group)
+        if most != "max":
+            limits.append(int(most) - int(now))
+    address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if address_space != resource.RLIM_INFINITY:
+        limits.append(address_space - _BASE)
+    return max(0, min(limits))
+
+
+def block_rows(limit: int, workers: int, *, m: int, M: int, p1: int, q: int) -> int:
+    """How many functions a block may hold, if the whole fit is to stay within `limit` bytes.
+
+    For inputs of m numbers, outputs at M points, p1 features and q coordinates of the outputs. Raises
+    `NotEnoughMemory` if not even small blocks fit.
+    """
+    side = p1 + q
+    fixed = _BASE + _FLOAT * ((workers + 2) * side**2 + 4 * p1**2)
+    row = _FLOAT * workers * (3 * m + 3 * M + 3 * p1 + side)
+    rows = int((limit - fixed) // row)
+    if rows < _LEAST_ROWS:
+        needed = fixed + _LEAST_ROWS * row
+        raise NotEnoughMemory(
+            f"a fit with {p1} features and outputs of {q} coordinates needs at least {readable(needed)} on "
+            f"{workers} worker(s), and may take {readable(limit)}. Allow more memory, use a narrower branch (half "
+            "the width needs about a quarter) or a trunk of fewer functions."
+        )
+    return min(rows, _MOST_ROWS)

@@ -1,0 +1,227 @@
+"""Fits that see a block of functions at a time: `partial_fit`, `merge`, and what fits from disk and Dask share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from elmonet._blas import product
+from elmonet._check import InputError, coordinates, functions, outputs
+from elmonet.features import POD, InfiniteWidth
+from elmonet.features.base import FeatureMap
+from elmonet.metrics import function_norms
+from elmonet.recipe import describe_map, restore_map
+from elmonet.scaling import Affine, log_inputs
+from elmonet.solve import Ridge, Solution
+from elmonet.solve.gram import GramSums
+from elmonet.solve.span import Span
+from elmonet.solve.summed import LeftOut, Sums, solve_summed, worth_a_triangle
+from elmonet.solve.triangular import TriangularSums
+from elmonet.store import digest
+
+__all__ = ["StreamingFit", "Summing"]
+
+_SETTLED = 2  # times p1: functions after which it is decided how to sum up the rest
+
+
+class Summing:
+    """How a block of functions becomes sums: scaling, features, and the basis of the outputs.
+
+    It can travel: `recipe` holds seeds and settings in place of random weights.
+    """
+
+    def __init__(self, branch: FeatureMap, scale: Affine | None, logarithms: bool, basis: np.ndarray | None):
+        self.branch, self.scale, self.logarithms, self.basis = branch, scale, logarithms, basis
+
+    def sums(self, kind: type[Sums], points: int) -> Sums:
+        """Sums of nothing yet, for outputs at so many points."""
+        return kind(self.branch.width_, points if self.basis is None else self.basis.shape[1])
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """B (p1, n) of inputs X (n, ...)."""
+        X = X.astype(self.branch.dtype_, copy=False)
+        X = log_inputs(X) if self.logarithms else X
+        return self.branch.transform(X if self.scale is None else self.scale(X)).T.astype(float, copy=False)
+
+    def coordinates(self, y: np.ndarray) -> np.ndarray:
+        """G (q, n), the outputs y (n, M) in the basis, or as they are."""
+        y = y.astype(float, copy=False)
+        return y.T if self.basis is None else product(self.basis.T, y.T)
+
+    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> float:
+        """Add functions to sums; their outputs' squared norm."""
+        sums.add(self.features(X), self.coordinates(y))
+        return float(np.einsum("ij,ij->", y, y, dtype=float))
+
+    def left_out(self, left_out: LeftOut, X: np.ndarray, y: np.ndarray, basis: np.ndarray) -> np.ndarray:
+        """The totals of `LeftOut` for some functions, with the trunk's basis (M, r)."""
+        norms = function_norms(y.astype(float, copy=False))
+        G = product(basis.T, y.T.astype(float, copy=False))
+        inside = np.einsum("ki,ki->i", G, G)
+        outside = np.sqrt(np.maximum(norms**2 - inside, 0))
+        return left_out.totals(self.features(X), G, outside, norms)
+
+    def recipe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Settings and arrays from which `of` makes the same again."""
+        arrays: dict[str, np.ndarray] = {}
+        record = {"branch": describe_map(self.branch, "branch", arrays, weights=False)}
+        record["logarithms"] = self.logarithms  # type: ignore[assignment]
+        if self.scale is not None:
+            arrays |= {"shift": self.scale.shift, "scale": self.scale.scale}
+        if self.basis is not None:
+            arrays["basis"] = self.basis
+        return record, arrays
+
+    @classmethod
+    def of(cls, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Summing:
+        """The inverse of `recipe`."""
+        branch = restore_map(record["branch"], "branch", arrays)
+        scale = Affine(arrays["shift"], arrays["scale"]) if "shift" in arrays else None
+        return cls(branch, scale, record["logarithms"], arrays.get("basis"))
+
+    def fingerprint(self) -> str:
+        """Equal for those that make the same sums."""
+        record, arrays = self.recipe()
+        return repr(sorted(record.items(), key=str)) + digest([arrays[name] for name in sorted(arrays)])
+
+
+class StreamingFit:
+    """What makes an `ELMDeepONet` learn from blocks of functions."""
+
+    def partial_fit(self, X: Any, y: Any, points: Any = None) -> Self:
+        """Learn from more functions; the arguments are those of `fit`, and points are needed once.
+
+        Only sums over the functions are kept, of the size of p1 x p1 and M x p1, so that memory does not grow.
+        Inputs are scaled as the first call's are (``scale_inputs=False`` leaves them as they are); from then
+        on, the order and the size of batches make no difference. W is found when it is next needed. With
+        ``Ridge("loo")``, alpha is chosen by GCV: leave-one-out would need the functions again.
+        """
+        begun = hasattr(self, "_sums")
+        X = functions(self, X, reset=not begun)
+        y = outputs(y, len(X))
+        if not begun:
+            self._scalar_output = y.ndim == 1
+        y = y.reshape(len(y), -1)
+        if not begun:
+            self.begin(X, y, points)
+        elif points is not None and not np.array_equal(coordinates(points), self.points_):
+            raise InputError(
+                "the points differ from those of the first batch: all functions of one model are known at the "
+                "same points. Leave points out, or interpolate the outputs."
+            )
+        if y.shape[1] != len(self.points_):
+            raise InputError(
+                f"all functions of one model have outputs at {len(self.points_)} points, as the first batch; got "
+                f"{y.shape[1]} columns in y."
+            )
+        self.take(X, y)
+        return self
+
+    def merge(self, other: Any) -> Self:
+        """Take in the functions that another model with the same features has learned from by `partial_fit`."""
+        for model in (self, other):
+            if not hasattr(model, "_sums"):
+                raise InputError(
+                    "merge joins models that were fitted in blocks, by partial_fit or from disk; this "
+                    f"{type(model).__name__} was not: a fit in memory keeps no sums. Use partial_fit for both."
+                )
+        if self._summing.fingerprint() != other._summing.fingerprint() or not np.array_equal(
+            self.points_, other.points_
+        ):
+            raise InputError(
+                "the models differ in features, scaling or points, so that their sums cannot be added. Give both "
+                "the same random_state and scaling: make the second by partial_fit on a copy of the first "
+                "before it saw data, with scale_inputs=False or the same first batch."
+            )
+        theirs = other._sums
+        if type(theirs) is not type(self._sums):
+            self._sums, theirs = (
+                s.gram() if isinstance(s, TriangularSums) else s for s in (self._sums, theirs)
+            )
+        self._sums.merge(theirs)
+        self._total += other._total
+        self._changed()
+        return self
+
+    def begin(self, X: np.ndarray, y: np.ndarray, points: Any, scale: Affine | None = None) -> None:
+        """Make scaling, features and sums ready for functions like these."""
+        if self.log_outputs:
+            raise InputError(
+                "log_outputs needs all outputs at once; for a fit in blocks, give the logarithms of the outputs."
+            )
+        X = X.astype(np.result_type(X, y), copy=False)
+        self.points_ = self.training_points(points, y, X)
+        branch, trunk = self._parts()
+        self._prepare_scaling(X, scale)
+        self.branch_ = branch.fit(self._scaled(X[:1]), None) if not _learns(branch) else _refused(branch)
+        self._streamed_trunk, basis = trunk, None
+        self._span = None
+        if not isinstance(trunk, POD):
+            self.trunk_ = trunk.fit(self._scaled_points(self.points_), None)
+            self._span = Span(self.trunk_.transform(self._scaled_points(self.points_)))
+            basis = self._span.Q
+        self._summing = Summing(self.branch_, self._scale_X, bool(self.log_inputs), basis)
+        kind = GramSums if self._way_to_sum() == "gram" else TriangularSums
+        self._sums: Sums = self._summing.sums(kind, y.shape[1])
+        self._total, self._settled = 0.0, self._way_to_sum() != "auto"
+
+    def take(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Add functions to the sums; once there are enough, decide how to go on."""
+        self._total += self._summing.add(self._sums, X, y)
+        if not self._settled and self._sums.functions >= _SETTLED * self.branch_.width_:
+            self._settle()
+        self._changed()
+
+    def _settle(self) -> None:
+        """Go on with Gram sums, if these are accurate enough."""
+        assert isinstance(self._sums, TriangularSums)
+        self._settled = True
+        if not worth_a_triangle(self._sums, self._solver()):
+            self._sums = self._sums.gram()
+
+    def _changed(self) -> None:
+        self.__dict__.pop("_solution", None)
+
+    def _solve_sums(self, alpha: float | None = None) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Find W; the reduced problem, alphas worth a second pass, and the trunk's basis."""
+        P = self._scaled_points(self.points_)
+        sums, span = self._sums, self._span
+        if span is None:
+            self.trunk_ = self._streamed_trunk.fit(P, sums.outputs())
+            span = Span(self.trunk_.transform(P))
+            sums = sums.projected(span.Q)
+        self._T = self.trunk_.transform(P)
+        self.solution_, reduced, around = solve_summed(sums, span, self._solver(), self._total, alpha)
+        self._TW = self._readout()
+        return reduced, around, span.Q
+
+    def _way_to_sum(self) -> str:
+        solver = self._solver()
+        return solver.sums if isinstance(solver, Ridge) else "auto"
+
+    @property
+    def solution_(self) -> Solution:
+        """The solution; found now, if functions came since it was last needed."""
+        if "_solution" not in self.__dict__ and hasattr(self, "_sums"):
+            self._solve_sums()
+        if "_solution" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: it has no solution_")
+        return self._solution
+
+    @solution_.setter
+    def solution_(self, value: Solution) -> None:
+        self._solution = value
+
+
+def _learns(branch: Any) -> bool:
+    """Whether a branch must see all functions."""
+    members = [member for _, member in branch.maps] if hasattr(branch, "maps") else [branch]
+    return any(isinstance(member, (InfiniteWidth, POD)) for member in members)
+
+
+def _refused(branch: Any) -> Any:
+    raise InputError(
+        f"the branch {branch!r} learns from all functions at once, so that it cannot be fitted in blocks. Use a "
+        "random network such as SLFN(2000), with a linear block or without."
+    )
