@@ -2,9 +2,9 @@
 
     python benchmarks/peers.py [--data FOLDER] [--minutes 1] [--only elmonet] [--datasets darcy]
 
-Every method runs on every data set in a process of its own. With a folder of data files (see datasets.py) these
-are used as well. hpelm, deepxde and neuraloperator are used if they can be imported. Results are added to
-benchmarks/results/peers.json as they come; what is there already is not run again, unless with --again.
+Every method runs on every data set in a process of its own. With a folder of data files (see datasets.py)
+these are used as well. hpelm, deepxde and neuraloperator are used if they can be imported. Results are added
+to benchmarks/results/peers.json as they come; what is there already is not run again, unless with --again.
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python benchmarks/scaling.py [--most 1000000]
 
-Functions are made block by block (m = 100 sensors, M = 100 points, p1 = 1000 features) and never stored. Each
-size runs in a process of its own. The bare product is ``B B'`` by BLAS on blocks of the same size, in the same
-run on the same number of threads. Also: one core against two, and adding 100 functions to a model of 100,000
-against fitting it again. Written to benchmarks/results/scaling.json and docs/figures/scaling.png.
+Functions are made block by block (m = 100 sensors, M = 100 points, p1 = 1000 features) and never stored.
+Each size runs in a process of its own. The bare product is ``B B'`` by BLAS on blocks of the same size, in
+the same run on the same number of threads. Also: one core against two, and adding 100 functions to a model of
+100,000 against fitting it again. Written to benchmarks/results/scaling.json and docs/figures/scaling.png.
 """
 
 import argparse

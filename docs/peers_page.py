@@ -1,4 +1,4 @@
-"""The page about the automatic choice, from the results of benchmarks/peers.py and benchmarks/auto_cost.py."""
+"""The page about the automatic choice, from the results of benchmarks/peers.py and auto_cost.py."""
 
 import json
 from pathlib import Path
@@ -49,24 +49,31 @@ def page(rows, cost):
     return "\n\n".join(parts) + "\n"
 
 
-INTRODUCTION = """# Nothing to tune, against what else there is
+INTRODUCTION = """\
+# Nothing to tune, against what else there is
 
-Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`): every method on every data
-set, each in a process of its own, on two cores. Error: mean over the test functions of the relative 2-norm. Seconds: choosing the settings and
-fitting. Memory: the peak of the process, with Python and the data. The settings of the scikit-learn models, among them how the inputs
-are scaled, are chosen by three-fold cross-validation of the same error; networks are trained for one minute with the settings of
-their tutorials, and would gain from more. Files of other projects: see their names; inputs of darcy_small and diffusion2d are images."""
+Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
+every method on every data set, each in a process of its own, on two cores. Error: mean over the test
+functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak of the
+process, with Python and the data. The settings of the scikit-learn models, among them how the inputs are
+scaled, are chosen by three-fold cross-validation of the same error; networks are trained for one minute
+with the settings of their tutorials, and would gain from more. Files of other projects: see their names;
+inputs of darcy_small and diffusion2d are images."""
 
-SCALING = """The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)` with `Ridge("loo")`. Up
-to 450 functions everything is tried on all of them; beyond, most of it on about 300, so that time grows slowly until the factorisations on
-all functions, of order N³, take over."""
+SCALING = """\
+The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
+with `Ridge("loo")`. Up to 450 functions everything is tried on all of them; beyond, most of it on about
+300, so that time grows slowly until the factorisations on all functions, of order N³, take over."""
 
-LIMIT = """With more features a random network tends to its limit, `InfiniteWidth`, which costs no more than N features. Test error on 500 functions
-against the width, median and range of five draws, beside a linear block; dashed: the limit."""
+LIMIT = """\
+With more features a random network tends to its limit, `InfiniteWidth`, which costs no more than N
+features. Test error on 500 functions against the width, median and range of five draws, beside a linear
+block; dashed: the limit."""
 
-TOLD = """Near the limit a finite network may be a little better or worse by chance. For operators so smooth that errors come down to 1e-6, networks reach
-further than kernels in double precision: the features of a kernel come from its Gram matrix, with half of the digits. The search
-therefore always tries both there."""
+TOLD = """\
+Near the limit a finite network may be a little better or worse by chance. For operators so smooth that
+errors come down to 1e-6, networks reach further than kernels in double precision: the features of a
+kernel come from its Gram matrix, with half of the digits. The search therefore always tries both there."""
 
 
 def _tables(rows):
@@ -78,8 +85,8 @@ def _tables(rows):
             continue
         shape = " x ".join(map(str, first["inputs"]))
         lines = [
-            f"{first['functions']} training functions, {first['tests']} test functions; inputs {shape}, outputs at "
-            f"{first['points']} points.",
+            f"{first['functions']} training functions, {first['tests']} test functions; inputs {shape}, "
+            f"outputs at {first['points']} points.",
             "",
             "| method | error | seconds | GiB | tuned |",
             "|---|---|---|---|---|",
@@ -91,9 +98,8 @@ def _tables(rows):
             if "skipped" in row:
                 lines.append(f"| {method} | - | | | {row['skipped']} |")
                 continue
-            lines.append(
-                f"| {method} | {number(row['error'])} | {row['seconds']:.1f} | {row['peak_gib']:.2f} | {row['tuned']} |"
-            )
+            cells = number(row["error"]), f"{row['seconds']:.1f}", f"{row['peak_gib']:.2f}", row["tuned"]
+            lines.append(f"| {method} | {' | '.join(cells)} |")
         ours = methods["elmonet"]
         lines += [
             "",
@@ -104,8 +110,9 @@ def _tables(rows):
 
 def _against_grid(rows):
     lines = [
-        "`AutoELMDeepONet` against `GridSearchCV`, three folds, over the same families as far as scikit-learn has them (linear, RBF,",
-        "Matern, random cosines; the same scales, 20 alphas, two ways to scale the inputs), in one run of `python benchmarks/auto_cost.py grid`:",
+        "`AutoELMDeepONet` against `GridSearchCV`, three folds, over the same families as far as",
+        "scikit-learn has them (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two ways to",
+        "scale the inputs), in one run of `python benchmarks/auto_cost.py grid`:",
         "",
         "| problem | elmonet | GridSearchCV | ratio | errors |",
         "|---|---|---|---|---|",

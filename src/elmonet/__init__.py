@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     )
     from elmonet._fitted import NotFittedError
     from elmonet.auto import AutoELMDeepONet
-    from elmonet.blockwise import fit_blocks, predict_blocks
     from elmonet.data import OperatorData
     from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
     from elmonet.metrics import neg_relative_l2, relative_l2
     from elmonet.model import ELMDeepONet, load
     from elmonet.solve import Pinv, Ridge, Solution
+    from elmonet.stream.blockwise import fit_blocks, predict_blocks
 
 __version__ = "0.1.0"
 
@@ -57,7 +57,7 @@ _HOME = {
     ],
     "elmonet._fitted": ["NotFittedError"],
     "elmonet.auto": ["AutoELMDeepONet"],
-    "elmonet.blockwise": ["fit_blocks", "predict_blocks"],
+    "elmonet.stream.blockwise": ["fit_blocks", "predict_blocks"],
     "elmonet.data": ["OperatorData"],
     "elmonet.features": [
         "CNN",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet import __version__
-from elmonet._check import ElmonetError
+from elmonet._check import ElmonetError, FileError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -115,6 +115,62 @@ def reproduce(
     elif json is not None:
         write_bytes(json, as_json(results).encode())
     _report(results, out, Console(stderr=str(json) == "-"))
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        Path, typer.Argument(help="A zarr group, an HDF5 file, or a folder of npy files: u, s and points.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the model.")],
+    width: Annotated[int, typer.Option(min=1, help="Random features, beside a linear block.")] = 1000,
+    activation: Annotated[str, typer.Option(help="relu, tanh, cos, ...")] = "tanh",
+    scale: Annotated[float, typer.Option(help="Of the random weights.")] = 0.5,
+    memory: Annotated[
+        str | None, typer.Option(help="What may be taken, as 2GB.", show_default="half of what is there")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File that is written now and then, and gone on from.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads.", show_default="cores")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random features.")] = 0,
+) -> None:
+    """Fit an operator to functions on disk, more than memory holds, and save it.
+
+    The file is read in blocks. With a checkpoint, a fit that was stopped or killed goes on where it was.
+
+    **Examples**
+
+    elmonet fit big.zarr -o operator.elmonet
+
+    elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
+    """
+    from time import perf_counter
+
+    from elmonet import SLFN, ELMDeepONet, Linear, fit_blocks
+    from elmonet.data.stored import open_pairs
+    from elmonet.progress import progress_bar
+
+    u, s, points = open_pairs(data)
+    if out.is_dir() or not out.parent.is_dir():
+        raise FileError(f"cannot write {str(out)!r}: it must name a file in a folder that exists.")
+    typer.echo(f"{data}: {u.shape[0]:,} functions, inputs {u.shape[1:]}, outputs at {s.shape[1]:,} points")
+    model = ELMDeepONet(Linear() + SLFN(width, activation, scale), random_state=seed)
+    begun = perf_counter()
+    with progress_bar() as progress:
+        try:
+            options: dict[str, Any] = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
+            fit_blocks(model, u, s, points, progress=progress, **options)
+        except KeyboardInterrupt:
+            there = checkpoint is not None and checkpoint.exists()
+            raise _Stopped("Stopped." + (" The same command goes on." if there else "")) from None
+    model.save(out)
+    seconds, solution = perf_counter() - begun, model.solution_
+    typer.echo(
+        f"leave-one-out error {solution.loo_error:.3g}, alpha {solution.alpha:.2g} ({solution.method}), "
+        f"{seconds:.1f} s, {u.shape[0] / seconds:,.0f} functions a second"
+    )
+    typer.echo(f"wrote {out}")
 
 
 def main() -> None:

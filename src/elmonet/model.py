@@ -13,18 +13,19 @@ from sklearn.metrics import r2_score
 from elmonet._blas import product
 from elmonet._check import FileError, InputError, coordinates, functions, outputs
 from elmonet._fitted import require_fitted
-from elmonet.blockwise import fit_blocks
 from elmonet.data.blocks import is_dask, is_stored
-from elmonet.distributed import fit_dask, predict_dask
 from elmonet.features import POD, SLFN, Linear
 from elmonet.features.base import features_times, fit_features, seed_from
 from elmonet.interpolation import interpolate
 from elmonet.metrics import function_norms, loo_errors, overall
+from elmonet.parts import checked_features, features_of, require_methods, seeded
 from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
 from elmonet.solve import Ridge, Solution, left_out_predictions
 from elmonet.store import read, write
-from elmonet.streaming import StreamingFit
+from elmonet.stream.blockwise import fit_blocks
+from elmonet.stream.distributed import fit_dask, predict_dask
+from elmonet.stream.partial import StreamingFit
 
 __all__ = ["ELMDeepONet", "load"]
 
@@ -126,9 +127,9 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         solver = self._solver()
         self.branch_, trunk = self._parts()
         z = y if self._log_y is None else self._log_y(y, self.points_)
-        B = _matrix(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
+        B = checked_features(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
         self.trunk_ = trunk.fit(P, z.T)
-        self._T = _features(self.trunk_, P, "trunk")
+        self._T = features_of(self.trunk_, P, "trunk")
         self.solution_ = self._solve(solver, B, z, y)
         self._TW = self._readout()
         return self
@@ -233,11 +234,11 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
         trunk = POD() if self.trunk is None else self.trunk
         seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
-        return _seeded(branch, seeds[0], "branch"), _seeded(trunk, seeds[1], "trunk")
+        return seeded(branch, seeds[0], "branch"), seeded(trunk, seeds[1], "trunk")
 
     def _solver(self) -> Any:
         solver = Ridge("loo") if self.solver is None else self.solver
-        _require_methods(solver, "solver", "solve")
+        require_methods(solver, "solver", "solve")
         return solver
 
     def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray) -> Solution:
@@ -277,7 +278,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
 
     def _trunk_at(self, points: Any) -> np.ndarray:
         P = self._scaled_points(coordinates(points, dimension=self.points_.shape[1]))
-        return _features(self.trunk_, P.astype(self.W_.dtype), "trunk")
+        return features_of(self.trunk_, P.astype(self.W_.dtype), "trunk")
 
 
 def load(path: str | os.PathLike[str]) -> ELMDeepONet:
@@ -318,37 +319,3 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
     model._T = model._trunk_at(model.points_)
     model._TW = model._readout()
     return model
-
-
-def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
-    """A copy that is not fitted, with seeds for those of its random maps that have none."""
-    _require_methods(part, role, "fit", "transform")
-    part = clone(part, safe=False)
-    if hasattr(part, "get_params"):
-        settings = part.get_params(deep=True)
-        names = [n for n in sorted(settings) if n.split("__")[-1] == "random_state"]
-        unset = [n for n in names if settings[n] is None]
-        drawn = seed.generate_state(len(unset)) if unset else ()
-        part.set_params(**{n: int(s) for n, s in zip(unset, drawn, strict=True)})
-    return part
-
-
-def _require_methods(part: Any, role: str, *methods: str) -> None:
-    if isinstance(part, type) or not all(hasattr(part, method) for method in methods):
-        raise InputError(
-            f"{role} must be an object with {' and '.join(methods)}, such as "
-            f"{'Ridge()' if role == 'solver' else 'SLFN(1000)'}; got {part!r}."
-        )
-
-
-def _features(part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    return _matrix(np.asarray(part.transform(X)), part, X, role)
-
-
-def _matrix(features: np.ndarray, part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    if features.ndim != 2 or len(features) != len(X):
-        raise InputError(
-            f"the {role} {part!r} must transform {len(X)} rows to ({len(X)}, width); it gave "
-            f"{features.shape}."
-        )
-    return features

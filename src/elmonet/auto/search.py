@@ -151,7 +151,7 @@ class Search:
         None where that would leave fewer than four sensors, or patches of another kind.
         """
         axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
-        halves = (..., *[slice(None, None, 2)] * axes)
+        halves: Any = (..., *[slice(None, None, 2)] * axes)
         rows = self.order[: _rounds(len(self.X))[0]]
         if best.candidate.family.startswith("patch") or self.X[0][halves].size < 4:
             return None

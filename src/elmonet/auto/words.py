@@ -47,8 +47,8 @@ def _choice(model: Any, search: Search, best: Trial) -> list[str]:
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
         f"{model.best_model_.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
         f"Expected error on new functions drawn like these: {model.loo_error_:.3g}, give or take "
-        f"{give_or_take:.1g} (leave-one-out). It does not speak for functions of another kind: predict warns of "
-        "them, novelty() measures them.",
+        f"{give_or_take:.1g} (leave-one-out). It does not speak for functions of another kind: predict warns "
+        "of them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.loo_error)):
@@ -66,8 +66,8 @@ def _advice(model: Any, search: Search, best: Trial) -> list[str]:
     if N < _FEW:
         optimism = search.optimism(best)
         lines.append(
-            f"With {N} functions the choice itself is uncertain (it hides an error of {optimism:.1g}, which is "
-            "counted above): more functions would help most."
+            f"With {N} functions the choice itself is uncertain (it hides an error of {optimism:.1g}, which "
+            "is counted above): more functions would help most."
         )
     else:
         lines += _more_functions(search, best)
@@ -76,8 +76,8 @@ def _advice(model: Any, search: Search, best: Trial) -> list[str]:
         every, second = sensors
         if second > _MATTERS * every:
             lines.append(
-                f"Sensors matter: with every second one the error is {second:.2g} instead of {every:.2g} (on few "
-                "functions). More of them may help."
+                f"Sensors matter: with every second one the error is {second:.2g} instead of {every:.2g} (on "
+                "few functions). More of them may help."
             )
         else:
             lines.append("Every second sensor would do as well: more of them would not help.")

@@ -1,4 +1,4 @@
-"""Pairs of functions that are read a block of rows at a time: memory maps, zarr, HDF5, or anything like them."""
+"""Pairs of functions that are read a block of rows at a time: memory maps, zarr, HDF5, or the like."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def read_rows(array: Any, start: int, stop: int, name: str) -> np.ndarray:
         rows = np.asarray(array[start:stop])
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(
-            f"{name} cannot be read from function {start} on: {type(error).__name__}: {error}. The file may be "
-            "truncated or damaged."
+            f"{name} cannot be read from function {start} on: {type(error).__name__}: {error}. The file may "
+            "be truncated or damaged."
         ) from error
     if rows.dtype not in (np.float64, np.float32):
         rows = rows.astype(np.float64)

@@ -156,7 +156,7 @@ def may_fall_further(criterion: np.ndarray, unseen: bool) -> bool:
 
 
 def _largest_eigenvalue(gram: np.ndarray) -> float:
-    """Of a matrix of which the lower triangle is given; from below, within some percent, by power iteration."""
+    """Of a matrix whose lower triangle is given; from below, within some percent, by power iteration."""
     (symv,) = get_blas_funcs(("symv",), (gram,))
     v = np.ones(len(gram))
     largest = 0.0

@@ -1,4 +1,4 @@
-"""Ridge regression from sums over functions, with alpha given, by GCV, or by leave-one-out in a second pass."""
+"""Ridge regression from sums over functions; alpha given, by GCV, or by leave-one-out in a second pass."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LeftOut:
 def solve_summed(
     sums: Sums, span: Span, solver: Any, total: float, alpha: float | None = None
 ) -> tuple[Solution, Reduced, np.ndarray]:
-    """The solution for sums of the outputs in the trunk's basis; the reduced problem; alphas worth a second pass.
+    """The solution for sums of the outputs in the trunk's basis, the reduced problem, and alphas to compare.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Streaming QR (TSQR): sums over functions that keep every digit.
 
-With ``[B' G'] = Q R``, the triangular R (p1 + q, p1 + q) holds all that a fit needs of the data. More functions
-are more rows, ``qr([R; rows])``; two factors merge as ``qr([R1; R2])`` (Demmel, Grigori, Hoemmen, Langou 2012).
+With ``[B' G'] = Q R``, the triangular R (p1 + q, p1 + q) holds all that a fit needs of the data. More
+functions are more rows, ``qr([R; rows])``; two factors merge as ``qr([R1; R2])`` (Demmel, Grigori, Hoemmen,
+Langou 2012).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -13,13 +14,14 @@ from elmonet._check import FileError
 from elmonet.data.blocks import Blocks
 from elmonet.scaling import Affine
 from elmonet.solve.gram import GramSums
+from elmonet.solve.summed import Sums
 from elmonet.solve.triangular import TriangularSums
 from elmonet.store import digest, read, write
 
 __all__ = ["Checkpoint"]
 
 _EVERY = 20.0  # seconds between two writes
-_KINDS = {"gram": GramSums, "tsqr": TriangularSums}
+_KINDS: dict[str, type[Sums]] = {"gram": GramSums, "tsqr": TriangularSums}
 
 
 class Checkpoint:
@@ -81,17 +83,16 @@ class Checkpoint:
 
     def _belongs_to(self) -> dict[str, str]:
         """What must be the same for a fit to go on."""
-        from elmonet import __version__
-
         u, s = self.blocks.u, self.blocks.s
         ends = [
             part
             for start in (0, self.blocks.functions - 1)
             for part in (u[start : start + 1], s[start : start + 1])
         ]
+        content = digest([np.asarray(part) for part in ends])[:16]
         return {
-            "version": __version__,
-            "data": f"{tuple(u.shape)} -> {tuple(s.shape)}, {digest([np.asarray(part) for part in ends])[:16]}",
+            "version": version("elmonet"),
+            "data": f"{tuple(u.shape)} -> {tuple(s.shape)}, {content}",
             "features": digest([np.frombuffer(self.model._summing.fingerprint().encode(), np.uint8)])[:16],
             "points": digest([self.model.points_])[:16],
         }

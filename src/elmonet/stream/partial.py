@@ -1,98 +1,47 @@
-"""Fits that see a block of functions at a time: `partial_fit`, `merge`, and what fits from disk and Dask share."""
+"""`partial_fit` and `merge`, and what fits from disk and with Dask share with them."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from elmonet._blas import product
 from elmonet._check import InputError, coordinates, functions, outputs
 from elmonet.features import POD, InfiniteWidth
-from elmonet.features.base import FeatureMap
-from elmonet.metrics import function_norms
-from elmonet.recipe import describe_map, restore_map
-from elmonet.scaling import Affine, log_inputs
+from elmonet.scaling import Affine
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.gram import GramSums
 from elmonet.solve.span import Span
-from elmonet.solve.summed import LeftOut, Sums, solve_summed, worth_a_triangle
+from elmonet.solve.summed import Sums, solve_summed, worth_a_triangle
 from elmonet.solve.triangular import TriangularSums
-from elmonet.store import digest
+from elmonet.stream.summing import Summing
 
-__all__ = ["StreamingFit", "Summing"]
+__all__ = ["StreamingFit"]
 
 _SETTLED = 2  # times p1: functions after which it is decided how to sum up the rest
-
-
-class Summing:
-    """How a block of functions becomes sums: scaling, features, and the basis of the outputs.
-
-    It can travel: `recipe` holds seeds and settings in place of random weights.
-    """
-
-    def __init__(self, branch: FeatureMap, scale: Affine | None, logarithms: bool, basis: np.ndarray | None):
-        self.branch, self.scale, self.logarithms, self.basis = branch, scale, logarithms, basis
-
-    def sums(self, kind: type[Sums], points: int) -> Sums:
-        """Sums of nothing yet, for outputs at so many points."""
-        return kind(self.branch.width_, points if self.basis is None else self.basis.shape[1])
-
-    def features(self, X: np.ndarray) -> np.ndarray:
-        """B (p1, n) of inputs X (n, ...)."""
-        X = X.astype(self.branch.dtype_, copy=False)
-        X = log_inputs(X) if self.logarithms else X
-        return self.branch.transform(X if self.scale is None else self.scale(X)).T.astype(float, copy=False)
-
-    def coordinates(self, y: np.ndarray) -> np.ndarray:
-        """G (q, n), the outputs y (n, M) in the basis, or as they are."""
-        y = y.astype(float, copy=False)
-        return y.T if self.basis is None else product(self.basis.T, y.T)
-
-    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> float:
-        """Add functions to sums; their outputs' squared norm."""
-        sums.add(self.features(X), self.coordinates(y))
-        return float(np.einsum("ij,ij->", y, y, dtype=float))
-
-    def left_out(self, left_out: LeftOut, X: np.ndarray, y: np.ndarray, basis: np.ndarray) -> np.ndarray:
-        """The totals of `LeftOut` for some functions, with the trunk's basis (M, r)."""
-        norms = function_norms(y.astype(float, copy=False))
-        G = product(basis.T, y.T.astype(float, copy=False))
-        inside = np.einsum("ki,ki->i", G, G)
-        outside = np.sqrt(np.maximum(norms**2 - inside, 0))
-        return left_out.totals(self.features(X), G, outside, norms)
-
-    def recipe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Settings and arrays from which `of` makes the same again."""
-        arrays: dict[str, np.ndarray] = {}
-        record = {"branch": describe_map(self.branch, "branch", arrays, weights=False)}
-        record["logarithms"] = self.logarithms  # type: ignore[assignment]
-        if self.scale is not None:
-            arrays |= {"shift": self.scale.shift, "scale": self.scale.scale}
-        if self.basis is not None:
-            arrays["basis"] = self.basis
-        return record, arrays
-
-    @classmethod
-    def of(cls, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Summing:
-        """The inverse of `recipe`."""
-        branch = restore_map(record["branch"], "branch", arrays)
-        scale = Affine(arrays["shift"], arrays["scale"]) if "shift" in arrays else None
-        return cls(branch, scale, record["logarithms"], arrays.get("basis"))
-
-    def fingerprint(self) -> str:
-        """Equal for those that make the same sums."""
-        record, arrays = self.recipe()
-        return repr(sorted(record.items(), key=str)) + digest([arrays[name] for name in sorted(arrays)])
 
 
 class StreamingFit:
     """What makes an `ELMDeepONet` learn from blocks of functions."""
 
+    _sums: Sums
+    _total: float
+    if TYPE_CHECKING:  # what the model gives
+        log_inputs: Any
+        log_outputs: Any
+        training_points: Any
+        _parts: Any
+        _prepare_scaling: Any
+        _readout: Any
+        _scaled: Any
+        _scaled_points: Any
+        _scale_X: Any
+        _solver: Any
+
     def partial_fit(self, X: Any, y: Any, points: Any = None) -> Self:
         """Learn from more functions; the arguments are those of `fit`, and points are needed once.
 
-        Only sums over the functions are kept, of the size of p1 x p1 and M x p1, so that memory does not grow.
+        Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow.
         Inputs are scaled as the first call's are (``scale_inputs=False`` leaves them as they are); from then
         on, the order and the size of batches make no difference. W is found when it is next needed. With
         ``Ridge("loo")``, alpha is chosen by GCV: leave-one-out would need the functions again.
@@ -107,34 +56,33 @@ class StreamingFit:
             self.begin(X, y, points)
         elif points is not None and not np.array_equal(coordinates(points), self.points_):
             raise InputError(
-                "the points differ from those of the first batch: all functions of one model are known at the "
-                "same points. Leave points out, or interpolate the outputs."
+                "the points differ from those of the first batch: all functions of one model are known at "
+                "the same points. Leave points out, or interpolate the outputs."
             )
         if y.shape[1] != len(self.points_):
             raise InputError(
-                f"all functions of one model have outputs at {len(self.points_)} points, as the first batch; got "
-                f"{y.shape[1]} columns in y."
+                f"all functions of one model have outputs at {len(self.points_)} points, as the first batch; "
+                f"got {y.shape[1]} columns in y."
             )
         self.take(X, y)
         return self
 
     def merge(self, other: Any) -> Self:
-        """Take in the functions that another model with the same features has learned from by `partial_fit`."""
+        """Take in the functions of another model with the same features, both fitted by `partial_fit`."""
         for model in (self, other):
             if not hasattr(model, "_sums"):
                 raise InputError(
                     "merge joins models that were fitted in blocks, by partial_fit or from disk; this "
-                    f"{type(model).__name__} was not: a fit in memory keeps no sums. Use partial_fit for both."
+                    f"{type(model).__name__} was not: a fit in memory keeps no sums. Use partial_fit."
                 )
         if self._summing.fingerprint() != other._summing.fingerprint() or not np.array_equal(
             self.points_, other.points_
         ):
             raise InputError(
-                "the models differ in features, scaling or points, so that their sums cannot be added. Give both "
-                "the same random_state and scaling: make the second by partial_fit on a copy of the first "
-                "before it saw data, with scale_inputs=False or the same first batch."
+                "the models differ in features, scaling or points, so that their sums cannot be added. Give "
+                "both the same random_state, and scale_inputs=False or the same first batch."
             )
-        theirs = other._sums
+        theirs: Any = other._sums
         if type(theirs) is not type(self._sums):
             self._sums, theirs = (
                 s.gram() if isinstance(s, TriangularSums) else s for s in (self._sums, theirs)
@@ -148,7 +96,7 @@ class StreamingFit:
         """Make scaling, features and sums ready for functions like these."""
         if self.log_outputs:
             raise InputError(
-                "log_outputs needs all outputs at once; for a fit in blocks, give the logarithms of the outputs."
+                "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
         X = X.astype(np.result_type(X, y), copy=False)
         self.points_ = self.training_points(points, y, X)
@@ -163,7 +111,7 @@ class StreamingFit:
             basis = self._span.Q
         self._summing = Summing(self.branch_, self._scale_X, bool(self.log_inputs), basis)
         kind = GramSums if self._way_to_sum() == "gram" else TriangularSums
-        self._sums: Sums = self._summing.sums(kind, y.shape[1])
+        self._sums = self._summing.sums(kind, y.shape[1])
         self._total, self._settled = 0.0, self._way_to_sum() != "auto"
 
     def take(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -222,6 +170,6 @@ def _learns(branch: Any) -> bool:
 
 def _refused(branch: Any) -> Any:
     raise InputError(
-        f"the branch {branch!r} learns from all functions at once, so that it cannot be fitted in blocks. Use a "
+        f"the branch {branch!r} learns from all functions at once, so it cannot be fitted in blocks. Use a "
         "random network such as SLFN(2000), with a linear block or without."
     )

@@ -73,7 +73,7 @@ def block_rows(limit: int, workers: int, *, m: int, M: int, p1: int, q: int) -> 
         needed = fixed + _LEAST_ROWS * row
         raise NotEnoughMemory(
             f"a fit with {p1} features and outputs of {q} coordinates needs at least {readable(needed)} on "
-            f"{workers} worker(s), and may take {readable(limit)}. Allow more memory, use a narrower branch (half "
-            "the width needs about a quarter) or a trunk of fewer functions."
+            f"{workers} worker(s), and may take {readable(limit)}. Allow more memory, use a narrower branch "
+            "(half the width needs about a quarter) or a trunk of fewer functions."
         )
     return min(rows, _MOST_ROWS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,14 @@ from elmonet.data.blocks import Blocks, read_rows
 from elmonet.scaling import Moments, log_inputs
 from elmonet.solve import Ridge
 from elmonet.solve.gram import GramSums
-from elmonet.solve.summed import LeftOut
+from elmonet.solve.summed import LeftOut, Sums
 from elmonet.solve.triangular import TriangularSums
-from elmonet.streaming import Summing
+from elmonet.stream.summing import Summing
 
 __all__ = ["fit_dask", "predict_dask"]
 
 _FAN_IN = 8  # sums that are merged by one task
-_KINDS = {"gram": GramSums, "tsqr": TriangularSums}
+_KINDS: dict[str, type[Sums]] = {"gram": GramSums, "tsqr": TriangularSums}
 
 
 def fit_dask(model: Any, u: Any, s: Any, points: Any = None) -> Any:
@@ -64,7 +65,7 @@ def fit_dask(model: Any, u: Any, s: Any, points: Any = None) -> Any:
 def predict_dask(model: Any, u: Any, points: Any = None) -> Any:
     """The predictions for a Dask array u (N, ...), as a Dask array that is not computed yet."""
     M = len(model.points_) if points is None else len(points)
-    u = u.rechunk({axis: -1 for axis in range(1, u.ndim)})
+    u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     inner = list(range(1, u.ndim))
     return u.map_blocks(
         model.predict, points, dtype=model.W_.dtype, drop_axis=inner, new_axis=1, chunks=(u.chunks[0], (M,))
@@ -73,15 +74,14 @@ def predict_dask(model: Any, u: Any, points: Any = None) -> Any:
 
 def _aligned(u: Any, s: Any) -> tuple[Any, Any, list[int]]:
     """Both in the same blocks of whole rows, and where these begin."""
-    import dask.array as da
-
+    da: Any = import_module("dask.array")
     u, s = (A if hasattr(A, "dask") else da.asarray(A) for A in (u, s))
     if any(np.isnan(size) for A in (u, s) for size in A.shape):
         raise InputError(
             "the Dask arrays do not know their length: call compute_chunk_sizes() on them first."
         )
     Blocks(u, s, rows=1)  # checks shapes and types
-    u = u.rechunk({axis: -1 for axis in range(1, u.ndim)})
+    u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     s = s.rechunk((u.chunks[0], -1))
     return u, s, [int(start) for start in np.cumsum([0, *u.chunks[0][:-1]])]
 
@@ -109,9 +109,7 @@ def _delayed(array: Any) -> list[Any]:
 
 
 def _task(function: Any) -> Any:
-    from dask import delayed
-
-    return delayed(function, pure=True)
+    return import_module("dask").delayed(function, pure=True)
 
 
 def _reduced(tasks: list[Any], merge: Any) -> Any:
@@ -171,7 +169,7 @@ def _summed(recipe: Any, kind: str, start: int, X: np.ndarray, y: np.ndarray) ->
 
 def _merged_sums(parts: list[tuple[dict[str, Any], float]]) -> tuple[dict[str, Any], float]:
     first, *rest = parts
-    kind = GramSums if "BBt" in first[0] else TriangularSums
+    kind: Any = GramSums if "BBt" in first[0] else TriangularSums
     sums = kind.of({name: np.array(array) for name, array in first[0].items()})
     for arrays, _ in rest:
         sums.merge(kind.of(arrays))
