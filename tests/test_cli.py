@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
-from elmonet import __version__, cli
+from elmonet import __version__, cli, load, problems, relative_l2
 from elmonet.paper import measure
 
 SMALL = ("reproduce", "inverse-source", "--functions", "20", "--epochs", "2")
@@ -144,3 +145,38 @@ def test_help_loads_nothing_heavy():
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    data = problems.nonlinear_ode(n_train=300, n_test=5)
+    (tmp_path / "data").mkdir()
+    for name, array in (("u", data.u_train), ("s", data.s_train), ("points", data.points)):
+        np.save(tmp_path / "data" / f"{name}.npy", array)
+    return data
+
+
+def test_fit_from_disk(run, folder, tmp_path):
+    code, out, _ = run("fit", "data", "-o", "operator.elmonet", "--width", "50", "--memory", "1GB")
+    assert code == 0
+    assert "300 functions, inputs (100,), outputs at 100 points" in out
+    assert "leave-one-out error" in out
+    model = load(tmp_path / "operator.elmonet")
+    assert relative_l2(model.predict(folder.u_test), folder.s_test) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere", "-o", "m"), "there is no file or folder 'nowhere'"),
+        (("data", "-o", "no/such/folder/m"), "must name a file in a folder that exists"),
+        (("data", "-o", "m", "--memory", "much"), 'memory must be a number of bytes or a text such as "2GB"'),
+        (("data", "-o", "m", "--memory", "1MB"), "Allow more memory"),
+        (("data", "-o", "m", "--activation", "cubic"), "activation must be one of"),
+    ],
+)
+def test_wrong_fits_are_told_in_one_line(run, folder, arguments, message):
+    code, _, err = run("fit", *arguments)
+    assert code == 1
+    assert message in err
+    assert "Traceback" not in err
