@@ -177,11 +177,12 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         require_fitted(self, "solution_")
         return self.solution_.W
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
 
         Random weights are stored as their seed, so that the file stays small, or in full with
-        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading.
+        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
+        ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
         """
         require_fitted(self, "solution_")
         solution = asdict(self.solution_)
@@ -205,6 +206,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             "trunk": describe_map(self.trunk_, "trunk", arrays, weights),
             "solution": solution,
         }
+        if sums:
+            header["sums"] = self.sums_to_store(arrays)
         write(path, header, arrays)
 
     def training_points(self, points: Any, y: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -318,4 +321,6 @@ def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepO
     model.solution_ = Solution(**kept, **header["solution"])
     model._T = model._trunk_at(model.points_)
     model._TW = model._readout()
+    if "sums" in header:
+        model.restore_sums(header["sums"], arrays)
     return model

@@ -16,8 +16,8 @@ from elmonet import (
     problems,
 )
 from elmonet.data.blocks import Blocks
+from elmonet.memory import block_rows, bytes_of
 from elmonet.stream.checkpoint import Checkpoint
-from elmonet.stream.memory import block_rows, bytes_of
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -101,7 +101,7 @@ class Broken:
 
 def test_a_checkpoint_is_gone_on_from(data, tmp_path, monkeypatch):
     monkeypatch.setattr("elmonet.stream.checkpoint._EVERY", 0.0)
-    monkeypatch.setattr("elmonet.stream.memory._MOST_ROWS", 20)
+    monkeypatch.setattr("elmonet.memory._MOST_ROWS", 20)
     monkeypatch.setattr("elmonet.stream.blockwise._ROUND", 2)
     path = tmp_path / "fit.ckpt"
     settings = {"solver": Ridge(1e-4), "scale_inputs": False}
@@ -179,6 +179,12 @@ def test_memory():
     assert 16 <= block_rows(int(0.42 * 2**30), 2, **sizes) < 2048
     with pytest.raises(NotEnoughMemory, match=r"needs at least .* and may take"):
         block_rows(300 * 2**20, 2, **sizes)
+
+
+def test_a_fit_in_memory_asks_first(data, monkeypatch):
+    monkeypatch.setattr("elmonet.memory.available", lambda: 2**28)
+    with pytest.raises(NotEnoughMemory, match="fit in blocks"):
+        ELMDeepONet(SLFN(80_000)).fit(data.u_train, data.s_train, points=data.points)
 
 
 def test_too_little_memory_is_said_before_anything_is_read(data):

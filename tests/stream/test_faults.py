@@ -14,11 +14,11 @@ from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, fit_blocks, lo
 SCRIPT = """
 import sys, time
 import numpy as np
-import elmonet.stream.checkpoint, elmonet.stream.memory, elmonet.stream.blockwise
+import elmonet.stream.checkpoint, elmonet.memory, elmonet.stream.blockwise
 from elmonet import SLFN, ELMDeepONet, Linear, Ridge, fit_blocks, problems
 
 elmonet.stream.checkpoint._EVERY = 0.0
-elmonet.stream.memory._MOST_ROWS = 20
+elmonet.memory._MOST_ROWS = 20
 elmonet.stream.blockwise._ROUND = 1
 
 class Slow:
@@ -92,6 +92,8 @@ def test_a_truncated_file(tmp_path):
     with open(tmp_path / "data.h5", "r+b") as file:
         file.seek(offset)
         file.write(b"\0" * 200)  # the sixth block
-    with h5py.File(tmp_path / "data.h5") as file:
-        with pytest.raises(InputError, match="y cannot be read from function"):
-            fit_blocks(ELMDeepONet(SLFN(20)), file["u"], file["s"], data.points)
+    with (
+        h5py.File(tmp_path / "data.h5") as file,
+        pytest.raises(InputError, match="y cannot be read from function"),
+    ):
+        fit_blocks(ELMDeepONet(SLFN(20)), file["u"], file["s"], data.points)

@@ -127,6 +127,19 @@ def test_saved_and_loaded(data, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(data.u_test), part.predict(data.u_test))
 
 
+@pytest.mark.parametrize("trunk", [None, Sinusoid(20)])
+def test_goes_on_after_loading(data, trunk, tmp_path):
+    first = in_batches(model(Ridge(1e-4), trunk), data.u_train[:200], data.s_train[:200], data.points, 50)
+    first.save(tmp_path / "model", sums=True)
+    loaded = load(tmp_path / "model").partial_fit(data.u_train[200:], data.s_train[200:])
+    whole = model(Ridge(1e-4), trunk).fit(data.u_train, data.s_train, points=data.points)
+    assert difference(loaded, whole, data.u_test) < 1e-8
+    other = in_batches(model(Ridge(1e-4), trunk), data.u_train[200:], data.s_train[200:], data.points, 50)
+    assert difference(load(tmp_path / "model").merge(other), whole, data.u_test) < 1e-8
+    with pytest.raises(InputError, match="keeps no sums"):
+        whole.save(tmp_path / "model", sums=True)
+
+
 def test_numbers_as_outputs(data):
     part = model(Ridge(1e-4)).partial_fit(data.u_train, data.s_train[:, -1])
     whole = model(Ridge(1e-4)).fit(data.u_train, data.s_train[:, -1])

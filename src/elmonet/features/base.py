@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from elmonet._blas import product
 from elmonet._check import functions, positive_integer
 from elmonet._fitted import require_fitted
+from elmonet.memory import require_features
 
 __all__ = ["FeatureMap", "RandomMap", "features_times", "fit_features", "seed_from"]
 
@@ -95,6 +96,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
         self._prepare(X, y)
+        require_features(len(X), self.width_)
         return self.transform(X)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:

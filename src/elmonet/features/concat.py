@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet._check import InputError
 from elmonet.features.base import FeatureMap, features_times
+from elmonet.memory import require_features
 
 __all__ = ["Concat"]
 
@@ -58,6 +59,7 @@ class Concat(FeatureMap, _BaseComposition):
 
     def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
         ready = self._fit_members(X, y)
+        require_features(len(X), self.width_)
         out = np.empty((len(X), self.width_), self.dtype_)
         for rows in self._blocks(len(X)):
             for (member, start, end), features in zip(self._parts(), ready, strict=True):

@@ -13,6 +13,7 @@ from elmonet._blas import product
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet.features.base import FeatureMap
 from elmonet.features.cnn import gather_windows, image_shape
+from elmonet.memory import require_features
 
 __all__ = ["KERNELS", "InfiniteWidth", "Products", "kernel_features", "kernel_matrix"]
 
@@ -91,6 +92,7 @@ class InfiniteWidth(FeatureMap):
     def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
         self.__dict__.pop("centres_", None)
         self.derive()
+        require_features(len(X), len(X))
         parts = self._parts(X)
         features, pivots = kernel_features(self._kernel(parts, parts))
         self.centres_ = np.ascontiguousarray(X[pivots])

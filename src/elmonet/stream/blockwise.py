@@ -14,12 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from elmonet._check import InputError, positive_integer
 from elmonet.data.blocks import Blocks, read_rows
+from elmonet.memory import available, block_rows, bytes_of
 from elmonet.progress import Progress, progress_bar
 from elmonet.scaling import Moments, log_inputs
 from elmonet.solve import Ridge
 from elmonet.solve.summed import LeftOut, Sums
 from elmonet.stream.checkpoint import Checkpoint
-from elmonet.stream.memory import available, block_rows, bytes_of
 
 __all__ = ["fit_blocks", "predict_blocks"]
 

@@ -13,15 +13,11 @@ import numpy as np
 from elmonet._check import FileError
 from elmonet.data.blocks import Blocks
 from elmonet.scaling import Affine
-from elmonet.solve.gram import GramSums
-from elmonet.solve.summed import Sums
-from elmonet.solve.triangular import TriangularSums
 from elmonet.store import digest, read, write
 
 __all__ = ["Checkpoint"]
 
 _EVERY = 20.0  # seconds between two writes
-_KINDS: dict[str, type[Sums]] = {"gram": GramSums, "tsqr": TriangularSums}
 
 
 class Checkpoint:
@@ -42,18 +38,12 @@ class Checkpoint:
 
     def write(self) -> None:
         """Write the state, atomically."""
-        model, sums = self.model, self.model._sums
-        arrays = {f"sums.{name}": array for name, array in sums.arrays().items()}
-        if model._scale_X is not None:
-            arrays |= {"shift": model._scale_X.shift, "scale": model._scale_X.scale}
-        header = {
-            "checkpoint": True,
-            "belongs_to": self._belongs_to(),
-            "method": sums.method,
-            "settled": model._settled,
-            "total": model._total,
-        }
-        write(self.path, header, arrays)
+        arrays: dict[str, np.ndarray] = {}
+        scale = self.model._scale_X
+        if scale is not None:
+            arrays |= {"shift": scale.shift, "scale": scale.scale}
+        sums = self.model.sums_to_store(arrays)
+        write(self.path, {"checkpoint": sums, "belongs_to": self._belongs_to()}, arrays)
         self._written = monotonic()
 
     def resume(self, first: tuple[np.ndarray, np.ndarray], points: Any) -> None:
@@ -70,12 +60,7 @@ class Checkpoint:
                     f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ(s) (there: "
                     f"{was.get(what)}; here: {now[what]}). Remove the file to begin anew, or name another."
                 )
-        model = self.model
-        sums = {
-            name.removeprefix("sums."): array for name, array in arrays.items() if name.startswith("sums.")
-        }
-        model._sums = _KINDS[header["method"]].of(sums)
-        model._settled, model._total = header["settled"], header["total"]
+        self.model.take_sums(header["checkpoint"], arrays)
 
     def remove(self) -> None:
         """The fit is done: nothing to go on from."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from elmonet._check import InputError, coordinates, functions, outputs
 from elmonet.features import POD, InfiniteWidth
@@ -37,6 +38,9 @@ class StreamingFit:
         _scaled_points: Any
         _scale_X: Any
         _solver: Any
+        branch_: Any
+        trunk_: Any
+        _T: Any
 
     def partial_fit(self, X: Any, y: Any, points: Any = None) -> Self:
         """Learn from more functions; the arguments are those of `fit`, and points are needed once.
@@ -120,6 +124,28 @@ class StreamingFit:
         if not self._settled and self._sums.functions >= _SETTLED * self.branch_.width_:
             self._settle()
         self._changed()
+
+    def sums_to_store(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+        """What a file needs to go on with the fit; the sums are put to its arrays."""
+        if not hasattr(self, "_sums"):
+            raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
+        arrays |= {f"sums.{name}": array for name, array in self._sums.arrays().items()}
+        return {"method": self._sums.method, "total": self._total, "settled": self._settled}
+
+    def restore_sums(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Bring the model to the state in a file, of which the header gives the `state`."""
+        self._streamed_trunk = clone(self.trunk_)
+        self._span = None if isinstance(self.trunk_, POD) else Span(self._T)
+        basis = None if self._span is None else self._span.Q
+        self._summing = Summing(self.branch_, self._scale_X, bool(self.log_inputs), basis)
+        self.take_sums(state, arrays)
+
+    def take_sums(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Put the sums of a file in the place of those that there are."""
+        self._settled, self._total = state["settled"], state["total"]
+        kind = GramSums if state["method"] == GramSums.method else TriangularSums
+        stored = [name for name in arrays if name.startswith("sums.")]
+        self._sums = kind.of({name.removeprefix("sums."): arrays[name] for name in stored})
 
     def _settle(self) -> None:
         """Go on with Gram sums, if these are accurate enough."""

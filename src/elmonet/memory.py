@@ -10,10 +10,11 @@ from typing import Any
 
 from elmonet._check import InputError, NotEnoughMemory
 
-__all__ = ["available", "block_rows", "bytes_of", "readable"]
+__all__ = ["available", "block_rows", "bytes_of", "readable", "require_features"]
 
 _FLOAT = 8
 _BASE = 300 * 2**20  # what Python and its libraries take
+_ASK = 2**28  # less than this is not worth a look at what is free
 _MOST_ROWS, _LEAST_ROWS = 2048, 16
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
@@ -57,6 +58,17 @@ def available() -> int:
     if address_space != resource.RLIM_INFINITY:
         limits.append(address_space - _BASE)
     return max(0, min(limits))
+
+
+def require_features(rows: int, width: int) -> None:
+    """Raise `NotEnoughMemory` if features (rows, width) and their Gram matrix would not fit."""
+    needed = _FLOAT * (rows * width + 3 * min(rows, width) ** 2)
+    if needed > _ASK and needed > available():
+        raise NotEnoughMemory(
+            f"{width} features of {rows} functions and the matrices to solve for W need about "
+            f"{readable(needed)}; {readable(available())} are free. Use a narrower branch, float32 inputs, "
+            "or fit in blocks: partial_fit, or fit_blocks from disk."
+        )
 
 
 def block_rows(limit: int, workers: int, *, m: int, M: int, p1: int, q: int) -> int:
