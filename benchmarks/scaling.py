@@ -84,22 +84,29 @@ def fit(functions, workers):
         "seconds": seconds,
         "peak_gib": peak,
         "residual": fitted.solution_.residual,
-        "product": bare_product(functions, workers),
+        "product": bare_product(functions, workers, "gemm"),
+        "half_product": bare_product(functions, workers, "syrk"),
     }
 
 
-def bare_product(functions, threads):
-    """Seconds of ``B B'`` on the same blocks, by BLAS alone."""
-    from scipy.linalg.blas import dgemm
+def bare_product(functions, threads, how):
+    """Seconds of ``B B'`` on the same blocks, by BLAS alone: whole (gemm), or the lower half of it (syrk)."""
+    from scipy.linalg.blas import dgemm, dsyrk
+
+    def multiply():
+        if how == "gemm":
+            dgemm(1.0, B, B, 1.0, C, trans_b=True, overwrite_c=True)
+        else:
+            dsyrk(1.0, B, 1.0, C, lower=True, overwrite_c=True)
 
     B = np.asfortranarray(np.random.default_rng(0).standard_normal((WIDTH, ROWS)))
     C = np.zeros((WIDTH, WIDTH), order="F")
     blocks = max(1, min(functions // ROWS, 100))
     with threadpool_limits(threads):
-        dgemm(1.0, B, B, 1.0, C, trans_b=True, overwrite_c=True)
+        multiply()
         start = time.perf_counter()
         for _ in range(blocks):
-            dgemm(1.0, B, B, 1.0, C, trans_b=True, overwrite_c=True)
+            multiply()
         return (time.perf_counter() - start) * functions / (blocks * ROWS)
 
 
@@ -155,7 +162,7 @@ def main():
         command = [sys.executable, __file__, "--one", str(functions), str(workers)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         row = json.loads(done.stdout.splitlines()[-1])
-        row["rate"] = row["product"] / row["seconds"]
+        row["rate"], row["rate_of_half"] = (row[k] / row["seconds"] for k in ("product", "half_product"))
         results["sizes"].append(row)
         print(row, flush=True)
     by = {(row["functions"], row["workers"]): row["seconds"] for row in results["sizes"]}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -141,11 +142,13 @@ class _Fit:
 
     def _rounds(self, what: str, begin: int = 0) -> Iterator[list[int]]:
         """The starts of the blocks, from a function on, as many as all workers take at a time."""
-        starts = list(self.blocks.starts(begin))
+        starts, started = list(self.blocks.starts(begin)), perf_counter()
         for i in range(0, len(starts), _ROUND * self.workers):
             if self.hook is not None:
-                N = self.blocks.functions
-                self.hook(f"{what}: {starts[i]:,} of {N:,} functions", starts[i], N)
+                done, N = starts[i], self.blocks.functions
+                rate = (done - begin) / max(perf_counter() - started, 1e-9)
+                told = f", {rate:,.0f} a second" if i else ""
+                self.hook(f"{what}: {done:,} of {N:,} functions{told}", done, N)
             yield starts[i : i + _ROUND * self.workers]
 
     def _on_workers(self, work: Callable[[list[int]], Any], starts: list[int]) -> Iterator[Any]:

@@ -1,0 +1,48 @@
+"""Write a zarr group of many functions, block by block: u (N, 100), s (N, 100) and points (100, 1).
+
+    python benchmarks/make_big.py big.zarr 2000000
+
+The inputs are sums of 20 sines with random coefficients; the outputs solve s' = tanh(u) + s sin(3 x) / 4,
+s(0) = 0, by the trapezoidal rule.
+"""
+
+import sys
+
+import numpy as np
+import zarr
+
+ROWS = 8192
+
+
+def main():
+    path, functions = sys.argv[1], int(sys.argv[2])
+    x = np.linspace(0, 1, 100)
+    k = np.arange(1, 21)[:, None]
+    sines = np.sin(np.pi * k * x) / k
+    group = zarr.open_group(path, mode="w")
+    settings = {"shape": (functions, 100), "chunks": (ROWS, 100), "dtype": "f8", "compressors": None}
+    u, s = (group.create_array(name, **settings) for name in ("u", "s"))
+    group.create_array("points", data=x[:, None])
+    solve = operator(x)
+    for start in range(0, functions, ROWS):
+        rows = min(ROWS, functions - start)
+        inputs = np.random.default_rng(start).standard_normal((rows, 20)) @ sines
+        u[start : start + rows] = inputs
+        s[start : start + rows] = np.tanh(inputs) @ solve
+    print(f"wrote {functions:,} functions, {2 * functions * 800 / 1e9:.1f} GB, to {path}")
+
+
+def operator(x):
+    """The matrix that takes u at x to s at x."""
+    h, n = x[1] - x[0], len(x)
+    a = np.sin(3 * x) / 4
+    left, right = np.eye(n), np.zeros((n, n))
+    for i in range(1, n):
+        left[i, i] -= h * a[i] / 2
+        left[i, i - 1] = -1 - h * a[i - 1] / 2
+        right[i, i - 1] = right[i, i] = h / 2
+    return np.linalg.solve(left, right).T
+
+
+if __name__ == "__main__":
+    main()
