@@ -3,20 +3,49 @@
 The wheels of NumPy and SciPy carry a BLAS each, whose threads keep a core busy for a while after every
 call. Code that alternates between the two runs several times slower than code that stays with one.
 The factorisations we need are SciPy's, so the products around them are too.
+
+But SciPy's hold the interpreter's lock while they compute. Where several threads work beside each other, each
+with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-__all__ = ["gram", "product", "squared_norm"]
+__all__ = ["add_gram", "beside_others", "gram", "is_beside_others", "product", "squared_norm"]
+
+_thread = threading.local()
+
+
+@contextmanager
+def beside_others() -> Iterator[None]:
+    """This thread computes beside others: let go of the interpreter's lock."""
+    _thread.beside = True
+    try:
+        yield
+    finally:
+        _thread.__dict__.clear()
+
+
+def is_beside_others() -> bool:
+    """Whether this thread said so."""
+    return getattr(_thread, "beside", False)
 
 
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bool = False) -> np.ndarray:
     """``A @ B``, C-contiguous; written or, with `add`, added to `out` (C-contiguous) if given."""
     if 0 in A.shape or 0 in B.shape:
         return out if add and out is not None else np.matmul(A, B, out=out)
+    if is_beside_others():
+        if add and out is not None:
+            out += np.matmul(A, B)
+            return out
+        return np.matmul(A, B, out=out)
     (gemm,) = get_blas_funcs(("gemm",), (A, B))
     # BLAS thinks in columns: (A B)' = B' A', and the transpose of a C-ordered array costs nothing.
     b, trans_b = (B.T, False) if B.flags.c_contiguous else (B, True)
@@ -33,6 +62,19 @@ def gram(A: np.ndarray) -> np.ndarray:
     if A.flags.c_contiguous:
         return syrk(1.0, A.T, trans=True, lower=True)
     return syrk(1.0, A, lower=True)
+
+
+def add_gram(total: np.ndarray, A: np.ndarray) -> None:
+    """Add ``A A'`` to the lower triangle of `total`, which is Fortran-ordered, in place."""
+    if is_beside_others():
+        if getattr(_thread, "square", np.empty(0)).shape != total.shape:
+            _thread.square = np.empty(total.shape)
+        np.matmul(A, A.T, out=_thread.square)  # NumPy sees that it is symmetric, and computes half of it
+        total += _thread.square.T  # the same, in the order of `total`
+        return
+    (syrk,) = get_blas_funcs(("syrk",), (A,))
+    by_rows = A.flags.c_contiguous
+    syrk(1.0, A.T if by_rows else A, 1.0, total, trans=by_rows, lower=True, overwrite_c=True)
 
 
 def squared_norm(A: np.ndarray) -> float:

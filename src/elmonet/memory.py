@@ -15,7 +15,7 @@ __all__ = ["available", "block_rows", "bytes_of", "readable", "require_features"
 _FLOAT = 8
 _BASE = 300 * 2**20  # what Python and its libraries take
 _ASK = 2**28  # less than this is not worth a look at what is free
-_MOST_ROWS, _LEAST_ROWS = 2048, 16
+_MOST_ROWS, _LEAST_ROWS = 4096, 16
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eigh, get_blas_funcs
+from scipy.linalg import eigh
 
-from elmonet._blas import product
+from elmonet._blas import add_gram, product
 from elmonet.solve.qr_update import qr_update
 from elmonet.solve.reduced import Reduced
 
@@ -40,9 +40,7 @@ class GramSums:
 
     def add(self, B: np.ndarray, G: np.ndarray) -> None:
         """Take in the functions with features B (p1, n) and outputs G (q, n)."""
-        (syrk,) = get_blas_funcs(("syrk",), (B,))
-        by_rows = B.flags.c_contiguous
-        syrk(1.0, B.T if by_rows else B, 1.0, self.BBt, trans=by_rows, lower=True, overwrite_c=True)
+        add_gram(self.BBt, B)
         product(G, B.T, self.GBt, add=True)
         self.R = qr_update(self.R, np.array(G.T, order="F"))
         self.functions += B.shape[1]

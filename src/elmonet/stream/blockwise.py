@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from elmonet._blas import beside_others
 from elmonet._check import InputError, positive_integer
 from elmonet.data.blocks import Blocks, read_rows
 from elmonet.memory import available, block_rows, bytes_of
@@ -158,8 +159,13 @@ class _Fit:
         if len(shares) == 1:
             yield work(shares[0])
             return
+
+        def beside(share: list[int]) -> Any:
+            with beside_others():
+                return work(share)
+
         with ThreadPoolExecutor(len(shares)) as pool:
-            yield from pool.map(work, shares)
+            yield from pool.map(beside, shares)
 
 
 def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
