@@ -56,9 +56,9 @@ Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/
 every method on every data set, each in a process of its own, on two cores. Error: mean over the test
 functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak of the
 process, with Python and the data. The settings of the scikit-learn models, among them how the inputs are
-scaled, are chosen by three-fold cross-validation of the same error; networks are trained for one minute
-with the settings of their tutorials, and would gain from more. Files of other projects: see their names;
-inputs of darcy_small and diffusion2d are images."""
+scaled, are chosen by three-fold cross-validation of the same error; networks, on some of the data sets, are
+trained for one minute with the settings of their tutorials, and would gain from more. Files of other
+projects: see their names; inputs of darcy_small and diffusion2d are images."""
 
 SCALING = """\
 The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`

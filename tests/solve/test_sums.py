@@ -47,6 +47,16 @@ def test_gcv_is_that_of_the_whole(kind, p1):
     np.testing.assert_allclose(found / found[0], whole.path / whole.path[0], rtol=1e-7)
 
 
+@pytest.mark.parametrize("alpha", [1e-3, 0.3, 50.0])
+def test_at_one_alpha_by_cholesky(alpha):
+    sums = summed(GramSums, in_blocks(7))
+    reduced = sums.reduced()
+    C, squared, freedom, _ = sums.at(alpha)
+    np.testing.assert_allclose(C, reduced.coefficients(alpha), atol=1e-12)
+    assert squared == pytest.approx(reduced.squared_residual(np.array([alpha]))[0])
+    assert squared / freedom**2 == pytest.approx(reduced.gcv(np.array([alpha]))[0])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_merged_in_any_order(kind):
     parts = [summed(kind, [block]) for block in in_blocks(17)]

@@ -95,6 +95,21 @@ def test_predicts_after_every_batch(data):
     assert growing.solution_.loo_error == pytest.approx(errors[-1], rel=0.5)
 
 
+def test_alpha_is_chosen_anew_once_there_are_more_functions(data):
+    noisy = data.s_train + 0.01 * np.random.default_rng(0).normal(size=data.s_train.shape)
+    growing = model(Ridge("gcv", sums="gram")).partial_fit(
+        data.u_train[:300], noisy[:300], points=data.points
+    )
+    chosen = growing.solution_.alpha
+    growing.partial_fit(data.u_train[300:320], noisy[300:320])
+    assert growing.solution_.alpha == chosen
+    assert growing.solution_.path is None
+    whole = model(Ridge(chosen)).fit(data.u_train[:320], noisy[:320], points=data.points)
+    assert difference(growing, whole, data.u_test) < 1e-8
+    growing.partial_fit(data.u_train[320:], noisy[320:])
+    assert growing.solution_.path is not None
+
+
 def test_merged_models(data):
     halves = [
         in_batches(model(Ridge(1e-4)), data.u_train[rows], data.s_train[rows], data.points, 64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, get_lapack_funcs
 
 from elmonet._blas import add_gram, product
 from elmonet.solve.qr_update import qr_update
@@ -78,6 +78,23 @@ class GramSums:
     def outputs(self) -> np.ndarray:
         """A matrix (q, k) with the left singular vectors and singular values of G."""
         return self.R.T
+
+    def at(self, alpha: float) -> tuple[np.ndarray, float, float, float] | None:
+        """At one alpha, by Cholesky: C, ``||C B - G||^2``, ``1 - mean h``, condition; None if singular."""
+        potrf, potrs, potri = get_lapack_funcs(("potrf", "potrs", "potri"), (self.BBt,))
+        diagonal = self.BBt.diagonal() + alpha
+        shifted = self.BBt.copy(order="F")
+        np.fill_diagonal(shifted, diagonal)
+        L, failed = potrf(shifted, lower=True, overwrite_a=True, clean=False)
+        if failed:
+            return None
+        condition = float(np.sqrt(diagonal.sum()) / np.abs(L.diagonal()).min())
+        C = potrs(L, self.GBt.T, lower=True)[0].T
+        # At the minimum ||C B - G||^2 + alpha ||C||^2 = ||G||^2 - <C, G B'>.
+        squared = float(np.sum(self.R**2) - np.sum(C * self.GBt) - alpha * np.sum(C**2))
+        trace = float(np.trace(potri(L, lower=True, overwrite_c=True)[0]))
+        freedom = (self.functions - len(diagonal) + alpha * trace) / self.functions
+        return C, max(squared, 0.0), max(freedom, np.finfo(float).eps), condition
 
     def reduced(self) -> Reduced:
         """From the eigenvalues of ``B B' = U S^2 U'``: ``G V = G B' U / S``."""

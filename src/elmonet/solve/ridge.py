@@ -19,7 +19,7 @@ from elmonet.solve.span import default_cutoff
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.tridiagonal import Tridiagonal
 
-__all__ = ["Ridge", "fit_at", "gram_rounding", "may_fall_further"]
+__all__ = ["Ridge", "fit_at", "gram_rounding", "largest_eigenvalue", "may_fall_further"]
 
 _N_ALPHAS = 20
 _LARGE = 2500  # beyond this smaller side of B, an SVD takes minutes
@@ -139,7 +139,7 @@ def fit_at(problem: Problem, alpha: float) -> CholeskyFit | None:
     """By Cholesky, unless alpha drowns in the rounding of the Gram matrix."""
     B = problem.B
     smaller = gram(B.T if B.shape[1] <= B.shape[0] else B)
-    if alpha < gram_rounding(B) * _largest_eigenvalue(smaller):
+    if alpha < gram_rounding(B) * largest_eigenvalue(smaller):
         return None
     return cholesky_fit(B, problem.QtG, smaller, alpha)
 
@@ -155,7 +155,7 @@ def may_fall_further(criterion: np.ndarray, unseen: bool) -> bool:
     return bool(first < _STILL_FALLING * second or (unseen and flat))
 
 
-def _largest_eigenvalue(gram: np.ndarray) -> float:
+def largest_eigenvalue(gram: np.ndarray) -> float:
     """Of a matrix whose lower triangle is given; from below, within some percent, by power iteration."""
     (symv,) = get_blas_funcs(("symv",), (gram,))
     v = np.ones(len(gram))

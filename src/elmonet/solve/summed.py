@@ -13,7 +13,7 @@ from elmonet.metrics import reference_norms
 from elmonet.solve.gram import GramSums
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.reduced import Reduced
-from elmonet.solve.ridge import Ridge, may_fall_further
+from elmonet.solve.ridge import Ridge, largest_eigenvalue, may_fall_further
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import Span
 from elmonet.solve.triangular import TriangularSums
@@ -60,7 +60,7 @@ class LeftOut:
 
 def solve_summed(
     sums: Sums, span: Span, solver: Any, total: float, alpha: float | None = None
-) -> tuple[Solution, Reduced, np.ndarray]:
+) -> tuple[Solution, Reduced | None, np.ndarray]:
     """The solution for sums of the outputs in the trunk's basis, the reduced problem, and alphas to compare.
 
     Parameters
@@ -72,35 +72,50 @@ def solve_summed(
     """
     started = perf_counter()
     given, candidates = _settings(solver)
-    reduced = sums.reduced()
     alpha = given if alpha is None else alpha
-    alphas, path = _path(reduced, candidates) if alpha is None else (None, None)
-    if alphas is not None and path is not None:
-        alpha = float(alphas[int(np.argmin(path))])
-    assert alpha is not None
-    around = alpha * np.geomspace(0.1, 10, _TRIED) if alphas is not None else np.array([alpha])
-    squared = float(reduced.squared_residual(np.array([alpha]))[0])
-    inside = reduced.outside + float(np.sum(reduced.GV**2))
-    missed = squared + max(total - inside, 0.0)
-    score = float(reduced.gcv(np.array([max(alpha, reduced.finest())]))[0])
-    W = span.lift(reduced.coefficients(alpha))
+    quick = None if alpha is None else _at_one_alpha(sums, alpha)
+    reduced, alphas, path = None, None, None
+    account: dict[str, Any]
+    if quick is not None and alpha is not None:
+        C, squared, freedom, condition = quick
+        inside = float(np.sum(sums.R**2))
+        score = squared / freedom**2
+        account = {"rank_B": None, "cutoff": 0.0, "condition": condition, "method": sums.method}
+    else:
+        reduced = sums.reduced()
+        if alpha is None:
+            alphas, path = _path(reduced, candidates)
+            alpha = float(alphas[int(np.argmin(path))])
+        C = reduced.coefficients(alpha)
+        squared = float(reduced.squared_residual(np.array([alpha]))[0])
+        inside = reduced.outside + float(np.sum(reduced.GV**2))
+        score = float(reduced.gcv(np.array([max(alpha, reduced.finest())]))[0])
+        account = {"rank_B": reduced.rank, "cutoff": reduced.cutoff, "condition": reduced.condition(alpha)}
+        account["method"] = reduced.method
+    W = span.lift(C)
     if not np.isfinite(W).all():
         raise InputError("W is not finite: give inputs and outputs in units in which they are of order one.")
+    outside = max(total - inside, 0.0)
     solution = Solution(
         W=W,
         rank_T=span.rank,
-        rank_B=reduced.rank,
-        cutoff=reduced.cutoff,
-        condition=reduced.condition(alpha),
-        residual=float(np.sqrt(missed / total)) if total else 0.0,
+        residual=float(np.sqrt((squared + outside) / total)) if total else 0.0,
         alpha=alpha,
-        loo_error=float(np.sqrt((score + max(total - inside, 0.0)) / total)) if total else 0.0,
+        loo_error=float(np.sqrt((score + outside) / total)) if total else 0.0,
         seconds=perf_counter() - started,
-        method=reduced.method,
         alphas=alphas,
         path=path,
+        **account,
     )
+    around = alpha * np.geomspace(0.1, 10, _TRIED)
     return solution, reduced, around
+
+
+def _at_one_alpha(sums: Sums, alpha: float) -> tuple[np.ndarray, float, float, float] | None:
+    """By Cholesky, unless alpha drowns in the rounding of the sums."""
+    if not isinstance(sums, GramSums) or alpha < _ROUNDING * largest_eigenvalue(sums.BBt):
+        return None
+    return sums.at(alpha)
 
 
 def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:

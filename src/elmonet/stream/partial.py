@@ -19,6 +19,7 @@ from elmonet.stream.summing import Summing
 
 __all__ = ["StreamingFit"]
 
+_GROWN = 1.1  # times the functions with which alpha was chosen, before it is chosen anew
 _SETTLED = 2  # times p1: functions after which it is decided how to sum up the rest
 
 
@@ -117,6 +118,7 @@ class StreamingFit:
         kind = GramSums if self._way_to_sum() == "gram" else TriangularSums
         self._sums = self._summing.sums(kind, y.shape[1])
         self._total, self._settled = 0.0, self._way_to_sum() != "auto"
+        self.__dict__.pop("_choice", None)
 
     def take(self, X: np.ndarray, y: np.ndarray) -> None:
         """Add functions to the sums; once there are enough, decide how to go on."""
@@ -166,9 +168,18 @@ class StreamingFit:
             span = Span(self.trunk_.transform(P))
             sums = sums.projected(span.Q)
         self._T = self.trunk_.transform(P)
+        if alpha is None:
+            alpha = self._chosen_before()
         self.solution_, reduced, around = solve_summed(sums, span, self._solver(), self._total, alpha)
         self._TW = self._readout()
+        if self._solution.path is not None:
+            self._choice = self._solution.alpha, sums.functions
         return reduced, around, span.Q
+
+    def _chosen_before(self) -> float | None:
+        """The alpha that was chosen with hardly fewer functions: it need not be chosen anew."""
+        alpha, functions = getattr(self, "_choice", (None, 0))
+        return alpha if self._sums.functions < _GROWN * functions else None
 
     def _way_to_sum(self) -> str:
         solver = self._solver()
