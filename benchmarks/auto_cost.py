@@ -24,7 +24,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from elmonet import SLFN, AutoELMDeepONet, ELMDeepONet, InfiniteWidth, Linear, Ridge, problems, relative_l2
+from elmonet import SLFN, AutoELMDeepONet, ELMDeepONet, InfiniteWidth, Ridge, problems, relative_l2
 from elmonet.metrics import neg_relative_l2
 
 OUT = Path(__file__).parent / "results" / "auto_cost.json"
@@ -111,11 +111,11 @@ def limit():
         ):
             found = {}
             for width in (125, 250, 500, 1000, 2000, 4000, 8000, 16000):
-                branch = Linear() + SLFN(width, activation, scale, distribution=distribution)
+                branch = SLFN(width, activation, scale, distribution=distribution)
                 found[width] = [
-                    _error(ELMDeepONet(branch, random_state=seed, **settings), data) for seed in range(5)
+                    _error(ELMDeepONet(branch, random_state=seed, **settings), data) for seed in range(3)
                 ]
-            branch = Linear() + InfiniteWidth(kernel, scale)
+            branch = InfiniteWidth(kernel, scale)
             row = {"problem": name, "kernel": kernel, "scale": scale, "errors": found}
             rows.append(row | {"limit": _error(ELMDeepONet(branch, **settings), data)})
             print({k: v for k, v in rows[-1].items() if k != "errors"}, flush=True)

@@ -175,8 +175,8 @@ def test_memory():
         with pytest.raises(InputError, match="memory must be"):
             bytes_of(wrong)
     sizes = {"m": 100, "M": 100, "p1": 1000, "q": 100}
-    assert block_rows(2**30, 2, **sizes) == 2048
-    assert 16 <= block_rows(int(0.42 * 2**30), 2, **sizes) < 2048
+    assert block_rows(2**30, 2, **sizes) == 4096
+    assert 16 <= block_rows(int(0.42 * 2**30), 2, **sizes) < 4096
     with pytest.raises(NotEnoughMemory, match=r"needs at least .* and may take"):
         block_rows(300 * 2**20, 2, **sizes)
 

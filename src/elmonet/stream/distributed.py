@@ -68,7 +68,13 @@ def predict_dask(model: Any, u: Any, points: Any = None) -> Any:
     u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     inner = list(range(1, u.ndim))
     return u.map_blocks(
-        model.predict, points, dtype=model.W_.dtype, drop_axis=inner, new_axis=1, chunks=(u.chunks[0], (M,))
+        model.predict,
+        points,
+        token="predict",
+        dtype=model.W_.dtype,
+        drop_axis=inner,
+        new_axis=1,
+        chunks=(u.chunks[0], (M,)),
     )
 
 
