@@ -26,7 +26,9 @@ __all__ = [
     "functions",
     "number",
     "outputs",
+    "plain",
     "positive_integer",
+    "weights",
 ]
 
 
@@ -107,6 +109,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             return X
     from sklearn.utils.validation import validate_data
 
+    X = plain(X)
     _numeric(X, "X")
     if getattr(X, "ndim", None) == 1:
         raise InputError(
@@ -135,32 +138,58 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     return X
 
 
-def outputs(y: Any, n_functions: int) -> np.ndarray:
-    """Output functions as a finite float array (N,) or (N, M) with as many rows as X."""
+def plain(array: Any) -> Any:
+    """A tensor of torch as a NumPy array; anything else as it is."""
+    return array.detach().cpu().numpy() if hasattr(array, "detach") else array
+
+
+def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
+    """Output functions as a float array (N,), (N, M) or (N, ...) with as many rows as X.
+
+    Finite, or, if `gaps` are allowed, NaN where a value is missing.
+    """
     if y is None:
         raise InputError(
             "requires y to be passed, but the target y is None: give the output functions, (N, M)."
         )
+    y = plain(y)
     _numeric(y, "y")
     y = np.asarray(y)
     if y.dtype not in (np.float64, np.float32):
         y = y.astype(np.float64)
-    if y.ndim not in (1, 2) or y.size == 0:
+    if y.ndim == 0 or y.size == 0:
         raise InputError(
-            "y must hold one output function a row, (N, M), or one number for each, (N,); got shape "
-            f"{y.shape}. Fields on a grid become rows with y.reshape(len(y), -1)."
+            "y must hold one output function a row, (N, M) or a grid (N, H, W), or one number for each, "
+            f"(N,); got shape {y.shape}."
         )
     if len(y) != n_functions:
         raise InputError(
             f"X and y must hold the same number of functions, one a row; got {n_functions} in X and "
             f"{len(y)} in y."
         )
-    finite(y, "y")
+    if gaps and np.isnan(y).any():
+        finite(np.nan_to_num(y, nan=0.0, posinf=np.inf, neginf=-np.inf), "y")
+        return y
+    finite(y, "y", gaps_allowed=' NaN means a missing value with missing="ignore".')
     return y
+
+
+def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
+    """Weights of the functions, (N,), not negative and not all zero."""
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.full(n_functions, float(given))
+    if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise InputError(
+            f"sample_weight must hold one number >= 0 for each of the {n_functions} functions, not all zero; "
+            f"got the shape {given.shape}."
+        )
+    return given
 
 
 def coordinates(points: Any, *, n_points: int | None = None, dimension: int | None = None) -> np.ndarray:
     """Output points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
+    points = plain(points)
     _numeric(points, "points")
     points = np.asarray(points, dtype=np.float64)
     if points.ndim == 1 and dimension in (None, 1):
@@ -182,7 +211,7 @@ def coordinates(points: Any, *, n_points: int | None = None, dimension: int | No
     return points
 
 
-def finite(array: np.ndarray, name: str) -> None:
+def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
     """Raise `InputError` if there is NaN or Inf, and say where the first one is."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(array.sum()):  # one pass without a temporary; a sum may overflow, so look again
@@ -192,7 +221,7 @@ def finite(array: np.ndarray, name: str) -> None:
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(
             f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. "
-            "Every value must be finite: leave these functions out or fill the gaps."
+            f"Every value must be finite: leave these functions out or fill the gaps.{gaps_allowed}"
         )
 
 
@@ -205,7 +234,7 @@ def _numeric(array: Any, name: str) -> None:
         except ValueError:
             raise InputError(
                 f"{name} is a ragged list: its rows have different lengths. All functions must be "
-                "known at the same places."
+                "known at the same places, or, for outputs, come with a list of points for each function."
             ) from None
     kind = getattr(dtype, "kind", "f")
     if kind == "c":

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
+from elmonet import _check
 from elmonet._blas import product
 from elmonet._check import FileError, InputError, coordinates, functions, outputs
 from elmonet._fitted import require_fitted
 from elmonet.data.blocks import is_dask, is_stored
-from elmonet.features import POD, SLFN, Linear
+from elmonet.data.scattered import Scattered
+from elmonet.features import POD, SLFN, Linear, Masked, PerComponent, Several
 from elmonet.features.base import features_times, fit_features, seed_from
+from elmonet.gaps import fit_scattered, fit_with_gaps, predict_scattered
 from elmonet.interpolation import interpolate
+from elmonet.layout import (
+    Inputs,
+    Layout,
+    is_list_of_points,
+    named_components,
+    place_points,
+    scattered_outputs,
+    unit_grid,
+)
+from elmonet.lift import lift_at
 from elmonet.metrics import function_norms, loo_errors, overall
 from elmonet.parts import checked_features, features_of, require_methods, seeded
-from elmonet.recipe import build, describe, describe_map, restore_map
+from elmonet.saving import restored, to_store
 from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
 from elmonet.solve import Ridge, Solution, left_out_predictions
 from elmonet.store import read, write
@@ -28,8 +41,6 @@ from elmonet.stream.distributed import fit_dask, predict_dask
 from elmonet.stream.partial import StreamingFit
 
 __all__ = ["ELMDeepONet", "load"]
-
-_ARRAYS_OF_SOLUTION = ("W", "loo_errors", "alphas", "path")
 
 
 class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -49,14 +60,19 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
     Parameters
     ----------
     branch : feature map of input functions, or any object with `fit` and `transform`. None:
-        ``Linear() + SLFN(2000, "tanh", scale=0.5)``.
-    trunk : feature map of output points, likewise. None: `POD()`, the training outputs' own modes.
+        ``Linear() + SLFN(2000, "tanh", scale=0.5)``. For several input functions, `Several`.
+    trunk : feature map of output points, likewise. None: `POD()`, the training outputs' own modes; for
+        outputs that are known at different points for every function, `Legendre`, its degree chosen by
+        functions held out. ``trunk.zero_on_boundary()`` makes predictions vanish there.
     solver : object with ``solve(T, B, G) -> Solution``. None: ``Ridge("loo")``.
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
         unit cube, before branch and trunk see them. The paper's recipes use False.
     log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
     log_outputs : learn the logarithms of positive outputs (which may all vanish at the same points, as on a
         boundary). Errors in `solution_` are those of the outputs themselves, not of the logarithms.
+    missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
+    lift : function of points (M, d) to (M,), or of inputs and points to (N, M), that is added to the outputs
+        of the network: with a trunk that vanishes on a boundary, predictions take its values there, exactly.
     points : where the outputs are known, if not given to `fit`; for tools that call ``fit(X, y)`` only.
     random_state : seed of branch and trunk; each gets its own child of it, unless it has its own seed.
 
@@ -65,7 +81,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
     W_ : (p2, p1), the learned matrix.
     solution_ : `Solution`: ranks, condition, residual, alpha, leave-one-out error, seconds.
     branch_, trunk_ : the fitted feature maps.
-    points_ : (M, d), the training points.
+    points_ : (M, d), the training points; for c components (c M, d + 1), the component's number last.
 
     Examples
     --------
@@ -87,6 +103,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         scale_inputs: bool = True,
         log_inputs: bool = False,
         log_outputs: bool = False,
+        missing: str = "raise",
+        lift: Any = None,
         points: Any = None,
         random_state: Any = None,
     ):
@@ -96,32 +114,47 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         self.scale_inputs = scale_inputs
         self.log_inputs = log_inputs
         self.log_outputs = log_outputs
+        self.missing = missing
+        self.lift = lift
         self.points = points
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, points: Any = None, *, sample_weight: Any = None) -> Self:
         """Learn W from pairs of functions.
 
         Parameters
         ----------
-        X : (N, m), input functions at the sensors, or images (N, H, W) or (N, C, H, W).
-        y : (N, M), output functions at the points; (N,) for an operator whose output is a number.
-        points : (M, d), or (M,) if d = 1. May be left out if M = 1, or if M = m: then inputs and
-            outputs are taken to live on the same uniform grid of [0, 1].
+        X : (N, m), input functions at the sensors, or images (N, H, W) or (N, C, H, W); several input
+            functions come as a dictionary or list of such arrays.
+        y : (N, M), output functions at the points; (N,) for an operator whose output is a number; (N, H, W)
+            for fields on a grid; (N, M, c), or a dictionary of (N, M), for outputs with c components.
+            If every function is known at points of its own: a list of arrays (M_i,), or a `Scattered`.
+        points : (M, d), or (M,) if d = 1, or (H, W, d) for a grid. May be left out if M = 1, or if inputs and
+            outputs have the same shape: then they are taken to live on the same uniform grid of the unit
+            cube. For outputs in a list, a list of (M_i, d).
+        sample_weight : (N,), how much each function counts.
         """
-        if is_dask(X) or is_dask(y):
-            return fit_dask(self, X, y, points)
-        if is_stored(X) or is_stored(y):
-            return fit_blocks(self, X, y, points)
-        X = functions(self, X, reset=True)
-        y = outputs(y, len(X))
-        X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
-        self._scalar_output = y.ndim == 1
-        y = y.reshape(len(y), -1)
-        self.points_ = self.training_points(points, y, X)
-
+        if is_dask(X) or is_dask(y) or is_stored(X) or is_stored(y):
+            return self._fit_stored(X, y, points, sample_weight)
+        given, X = X, self._packed_functions(X, reset=True)
+        weights = None if sample_weight is None else _check.weights(sample_weight, len(X))
         self.__dict__.pop("_sums", None)
+        scattered = scattered_outputs(y, points)
+        if scattered is not None:
+            fit_scattered(self, given, X, scattered, weights)
+            return self
+        names, y = named_components(y)
+        y = outputs(y, len(X), gaps=_check.choice(self.missing, "missing", ("raise", "ignore")) == "ignore")
+        X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
+        y = self.lay_out(X, y, points, names)
+        if self.lift is not None:
+            y = y - self._lifted(given, self._places_given, len(X))
+        if weights is not None:
+            X, y, weights = X[weights > 0], y[weights > 0], np.sqrt(weights[weights > 0])
         self._prepare_scaling(X)
+        if np.isnan(y).any():
+            fit_with_gaps(self, X, y, weights)
+            return self
         self._log_y = log_outputs(y) if self.log_outputs else None
         X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
         solver = self._solver()
@@ -130,30 +163,45 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         B = checked_features(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
         self.trunk_ = trunk.fit(P, z.T)
         self._T = features_of(self.trunk_, P, "trunk")
-        self.solution_ = self._solve(solver, B, z, y)
+        self.solution_ = self._solve(solver, B, z, y, weights)
         self._TW = self._readout()
         return self
 
-    def predict(self, X: Any, points: Any = None) -> np.ndarray:
-        """Output functions (N, M) at the training points, or at other points (M, d).
+    def predict(self, X: Any, points: Any = None) -> Any:
+        """Output functions at the training points, in the shape of the training outputs, or at other points.
 
-        For a Dask array X, a Dask array that is computed when it is needed; for arrays on disk see
-        `predict_blocks`.
+        At points (M, d), the outputs are (N, M), at points (H, W, d) they are (N, H, W), with components
+        (N, M, c) or a dictionary. At a `Scattered`, one value for each of its places; at a list of points,
+        one array a function. For a Dask array X, a Dask array that is computed when it is needed; for arrays
+        on disk see `predict_blocks`.
         """
         require_fitted(self, "solution_")
         if is_dask(X):
             return predict_dask(self, X, points)
-        X = functions(self, X, reset=False).astype(self.W_.dtype, copy=False)
-        X = self._scaled(X)
+        given, X = X, self._packed_functions(X, reset=False)
+        Z = self._scaled(X.astype(self.W_.dtype, copy=False))
+        if isinstance(points, Scattered) or is_list_of_points(points):
+            return predict_scattered(self, given, Z, points)
+        if points is None and self._needs_points:
+            raise InputError(
+                "this model was fitted to outputs at scattered points: say where to predict, points=(M, d)."
+            )
+        grid = None
+        if points is not None:
+            points, grid = place_points(points)
+            points = self._own_points(points)
+            grid = grid or (len(points),)
         if points is None and self._TW is not None:
-            predicted = features_times(self.branch_, X, self._TW.T)
+            predicted = features_times(self.branch_, Z, self._TW.T)
         else:
-            T = self._T if points is None else self._trunk_at(points)
-            predicted = product(features_times(self.branch_, X, self.W_.T), T.T)
+            T = self._T if points is None else self._trunk_at_places(self._layout.places(points))
+            predicted = product(features_times(self.branch_, Z, self.W_.T), T.T)
         if self._log_y is not None:
             centre = self._log_y.centre if points is None else self._centre_at(points, self._log_y)
             predicted = self._log_y.inverse(predicted, centre)
-        return predicted[:, 0] if self._scalar_output and points is None else predicted
+        if self.lift is not None:
+            predicted += self._lifted(given, self._places_given if points is None else points, len(X))
+        return self._layout.outputs(predicted, grid)
 
     def transformed(self, X: np.ndarray) -> np.ndarray:
         """The inputs as the branch sees them: after logarithms and scaling."""
@@ -162,13 +210,14 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
-        X = functions(self, X, reset=False)
-        predicted, y = self.predict(X), outputs(y, len(X))
+        predicted = np.asarray(named_components(self.predict(X))[1])
+        y = outputs(named_components(y)[1], len(predicted))
         if predicted.shape != y.shape:
             raise InputError(
                 f"y must have the shape of the predictions, {predicted.shape}, got {y.shape}. To compare at "
                 "other points, use relative_l2(model.predict(X, points=points), y)."
             )
+        predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
         return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
 
     @property
@@ -185,73 +234,85 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
         """
         require_fitted(self, "solution_")
-        solution = asdict(self.solution_)
-        arrays = {f"solution.{k}": solution.pop(k) for k in _ARRAYS_OF_SOLUTION}
-        arrays = {name: array for name, array in arrays.items() if array is not None}
-        arrays["points"] = self.points_
-        for name, affine in (("X", self._scale_X), ("points", self._scale_points)):
-            if affine is not None:
-                arrays |= {f"scale_{name}.shift": affine.shift, f"scale_{name}.scale": affine.scale}
-        if self._log_y is not None:
-            arrays["log_y.centre"] = self._log_y.centre
-        header = {
-            "model": "ELMDeepONet",
-            "scale_inputs": bool(self.scale_inputs),
-            "log_inputs": bool(self.log_inputs),
-            "log_outputs": None if self._log_y is None else [self._log_y.low, self._log_y.high],
-            "scalar_output": self._scalar_output,
-            "input_shape": list(self.input_shape_),
-            "solver": None if self.solver is None else describe(self.solver),
-            "branch": describe_map(self.branch_, "branch", arrays, weights),
-            "trunk": describe_map(self.trunk_, "trunk", arrays, weights),
-            "solution": solution,
-        }
-        if sums:
-            header["sums"] = self.sums_to_store(arrays)
-        write(path, header, arrays)
+        write(path, *to_store(self, weights, sums))
 
-    def training_points(self, points: Any, y: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def lay_out(self, X: np.ndarray, y: np.ndarray, points: Any, names: Any = None) -> np.ndarray:
+        """Find the points and how the outputs lie on them; the outputs as rows."""
+        points = self.training_points(points, y, X, names)
+        self._layout, self._needs_points = Layout.of(y, len(points), names), False
+        if self._layout.components and self.log_outputs:
+            raise InputError("log_outputs is for outputs without components: fit one model for each.")
+        self.points_ = self._layout.places(points)
+        return self._layout.rows(y)
+
+    def training_points(self, points: Any, y: np.ndarray, X: np.ndarray, names: Any = None) -> np.ndarray:
         """The points (M, d) of outputs y: given, or set on the model, or guessed if that is safe."""
-        M = y.size // len(y)
+        shape = y.shape[1:-1] if names else y.shape[1:]
         if points is not None and self.points is not None:
             raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
         points = self.points if points is None else points
         if points is not None:
-            return coordinates(points, n_points=M)
-        if M != 1 and X.shape[1:] != (M,):
+            M = None if len(shape) > 1 else sum(shape) or 1  # of more axes, some may count components
+            return coordinates(place_points(points)[0], n_points=M)
+        if shape in ((), (1,)):
+            return np.zeros((1, 1))
+        if shape not in (X.shape[1:], X.shape[2:]):
             raise InputError(
-                f"points is missing: y has M = {M} columns and X has functions of shape {X.shape[1:]}, so "
-                f"it cannot be guessed where the outputs live. Give fit points of shape ({M}, d)."
+                f"points is missing: y has functions of shape {shape} and X has functions of shape "
+                f"{X.shape[1:]}, so it cannot be guessed where the outputs live. Give fit points of shape "
+                f"({', '.join(map(str, shape))}, d)."
             )
-        return np.linspace(0, 1, M)[:, None]
+        return unit_grid(shape)
 
     def _prepare_scaling(self, X: np.ndarray, scale: Affine | None = None) -> None:
         """From the training inputs X, or as given; the box of the points becomes the unit cube."""
         self._scale_X = self._log_y = self._scale_points = None
         if self.scale_inputs:
             self._scale_X = standardise(self._scaled(X)) if scale is None else scale
-            self._scale_points = unit_box(self.points_)
+            if self._inputs is not None and not isinstance(self.branch, Several):
+                self._scale_X = Affine(self._scale_X.shift, self._scale_X.scale / self._inputs.balance())
+            if not isinstance(self.trunk, Masked):
+                self._scale_points = unit_box(self.points_)
 
     def _parts(self) -> tuple[Any, Any]:
         """Branch and trunk, seeded and not fitted."""
         branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
         trunk = POD() if self.trunk is None else self.trunk
+        if self._layout.components:
+            trunk = PerComponent(trunk)
+        if isinstance(branch, Several):
+            branch = self._with_shapes(branch)
         seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
         return seeded(branch, seeds[0], "branch"), seeded(trunk, seeds[1], "trunk")
+
+    def _with_shapes(self, branch: Several) -> Several:
+        """The branch of several inputs, its maps in their order."""
+        names = () if self._inputs is None else self._inputs.names
+        maps = dict(branch.maps)
+        if set(maps) != set(names):
+            raise InputError(
+                f"the branch has maps for the inputs {', '.join(maps)}, but X holds "
+                f"{', '.join(names) if names else 'a single array'}: give a dictionary with the same names."
+            )
+        return Several([(name, maps[name]) for name in names], branch.combine, self._inputs.shapes)
 
     def _solver(self) -> Any:
         solver = Ridge("loo") if self.solver is None else self.solver
         require_methods(solver, "solver", "solve")
         return solver
 
-    def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray) -> Solution:
+    def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray, weights: Any) -> Solution:
         """Solve for W; with logarithms z of the outputs y, account for the errors of y."""
+        if weights is not None:  # a column of B and G times w counts w^2 times
+            weights = weights.astype(B.dtype)
+            B, z = B * weights, z * weights[:, None]
         if self._log_y is None:
-            return solver.solve(self._T, B, y.T)
+            return solver.solve(self._T, B, z.T)
         # A small error e of z is a relative error e of y, wherever z is: so it counts as it is.
-        solution = solver.solve(self._T, B, z.T, reference=np.full(len(z), np.sqrt(z.shape[1])))
-        left_out = left_out_predictions(self._T, B, z.T, solution.alpha).T
-        fitted = product(product(self._T, solution.W), B).T
+        counts = np.ones(len(z)) if weights is None else weights
+        solution = solver.solve(self._T, B, z.T, reference=counts * np.sqrt(z.shape[1]))
+        left_out = left_out_predictions(self._T, B, z.T, solution.alpha).T / counts[:, None]
+        fitted = product(product(self._T, solution.W), B).T / counts[:, None]
         residual = np.linalg.norm(self._log_y.inverse(fitted) - y) / (np.linalg.norm(y) or 1.0)
         missed = function_norms(self._log_y.inverse(left_out) - y)
         errors = loo_errors(missed, function_norms(y), y.shape[1])
@@ -269,8 +330,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
 
     def _centre_at(self, points: Any, log_y: LogOutputs) -> np.ndarray:
         """The geometric mean of the training outputs at other points; it is not negative."""
-        P = coordinates(points, dimension=self.points_.shape[1])
-        return np.maximum(interpolate(self.points_, log_y.centre[:, None], P)[:, 0], 0)
+        return np.maximum(interpolate(self.points_, log_y.centre[:, None], points)[:, 0], 0)
 
     def _scaled_points(self, points: np.ndarray) -> np.ndarray:
         return points if self._scale_points is None else self._scale_points(points)
@@ -279,9 +339,41 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         """T W (M, p1), which saves a product at the training points, if it is no larger than W."""
         return product(self._T, self.W_) if len(self._T) <= len(self.W_) else None
 
-    def _trunk_at(self, points: Any) -> np.ndarray:
-        P = self._scaled_points(coordinates(points, dimension=self.points_.shape[1]))
-        return features_of(self.trunk_, P.astype(self.W_.dtype), "trunk")
+    def _trunk_at_places(self, places: np.ndarray) -> np.ndarray:
+        return features_of(self.trunk_, self._scaled_points(places).astype(self.W_.dtype), "trunk")
+
+    def _own_points(self, points: Any) -> np.ndarray:
+        """Points (M, d) of the user, of the dimension seen in fit."""
+        return coordinates(points, dimension=self.points_.shape[1] - (self._layout.axis is not None))
+
+    @property
+    def _places_given(self) -> np.ndarray:
+        """The training points (M, d) as they were given."""
+        c = self._layout.components
+        return self.points_[: len(self.points_) // c, :-1] if c else self.points_
+
+    def _packed_functions(self, X: Any, reset: bool) -> np.ndarray:
+        """Input functions as one checked array, whatever form they came in."""
+        if reset:
+            self._inputs = Inputs.of(X)
+        if self._inputs is not None:
+            X = self._inputs.pack(X)
+        return functions(self, X, reset=reset)
+
+    def _lifted(self, X: Any, points: np.ndarray, n: int) -> np.ndarray:
+        """The lift as rows (n or 1, c M)."""
+        if self._layout.components:
+            raise InputError("lift is for outputs without components: fit one model for each.")
+        return lift_at(self.lift, X, points, n)
+
+    def _fit_stored(self, X: Any, y: Any, points: Any, sample_weight: Any) -> Self:
+        """Fit to arrays on disk or Dask's, a block at a time."""
+        for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
+            if given is not None:
+                raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
+        self._inputs = None
+        how = fit_dask if is_dask(X) or is_dask(y) else fit_blocks
+        return how(self, X, y, points)
 
 
 def load(path: str | os.PathLike[str]) -> ELMDeepONet:
@@ -291,36 +383,9 @@ def load(path: str | os.PathLike[str]) -> ELMDeepONet:
     """
     header, arrays = read(path)
     try:
-        return _restored(header, arrays)
+        return restored(ELMDeepONet, header, arrays)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
             f"{error}). It may come from a development version; fit and save the model again."
         ) from error
-
-
-def _restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> ELMDeepONet:
-    branch = restore_map(header["branch"], "branch", arrays)
-    trunk = restore_map(header["trunk"], "trunk", arrays)
-    solver = None if header["solver"] is None else build(header["solver"])
-    settings = {name: bool(header[name]) for name in ("scale_inputs", "log_inputs", "log_outputs")}
-    model = ELMDeepONet(clone(branch), clone(trunk), solver, **settings)
-    model._log_y = LogOutputs(arrays["log_y.centre"], *header["log_outputs"]) if model.log_outputs else None
-    model.branch_, model.trunk_ = branch, trunk
-    model.input_shape_ = tuple(header["input_shape"])
-    model.n_features_in_ = model.input_shape_[0]
-    model._scalar_output = header["scalar_output"]
-    model.points_ = arrays["points"]
-    model._scale_X, model._scale_points = (
-        Affine(arrays[f"scale_{name}.shift"], arrays[f"scale_{name}.scale"])
-        if f"scale_{name}.shift" in arrays
-        else None
-        for name in ("X", "points")
-    )
-    kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
-    model.solution_ = Solution(**kept, **header["solution"])
-    model._T = model._trunk_at(model.points_)
-    model._TW = model._readout()
-    if "sums" in header:
-        model.restore_sums(header["sums"], arrays)
-    return model

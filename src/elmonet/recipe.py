@@ -38,6 +38,10 @@ def describe(part: Any) -> dict[str, Any]:
         settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
     if "random_state" in settings:
         settings["random_state"] = getattr(part, "seed_", None)
+    if "trunk" in settings:
+        settings["trunk"] = describe(part.trunk)
+    if callable(settings.get("mask")):
+        raise InputError("a mask that is a function of yours cannot be saved: nothing in a file is ever run.")
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
 
 
@@ -47,8 +51,10 @@ def build(record: dict[str, Any]) -> Any:
         raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
     given: dict[str, Any] = record["settings"]
     settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    if record["class"] == "Concat":
+    if issubclass(_KNOWN[record["class"]], features.Concat):
         settings["maps"] = [(name, build(member)) for name, member in settings["maps"]]
+    if "trunk" in settings:
+        settings["trunk"] = build(settings["trunk"])
     return _KNOWN[record["class"]](**settings)
 
 
@@ -68,7 +74,7 @@ def describe_map(
             record["n_weights"] = len(part.weights_)
             for i, array in enumerate(part.weights_):
                 arrays[f"{prefix}.weights_.{i}"] = array
-    if isinstance(part, features.Concat):
+    if hasattr(part, "members_"):
         record["members"] = [
             describe_map(member, f"{prefix}.{i}", arrays, weights) for i, member in enumerate(part.members_)
         ]
@@ -82,7 +88,7 @@ def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarra
     part.n_features_in_ = part.input_shape_[0]
     for name in record["arrays"]:
         setattr(part, name, arrays[f"{prefix}.{name}"])
-    if isinstance(part, features.Concat):
+    if "members" in record:
         part.members_ = [
             restore_map(member, f"{prefix}.{i}", arrays) for i, member in enumerate(record["members"])
         ]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
+from elmonet.data.lazy import Lazy
 
 __all__ = ["Blocks", "is_dask", "is_stored", "read_rows"]
 
@@ -19,6 +20,8 @@ def is_stored(array: Any) -> bool:
     """Whether an array lives outside memory and should be read in blocks."""
     if isinstance(array, np.memmap):
         return array.nbytes > _SMALL  # what is less is read as a whole
+    if isinstance(array, Lazy):
+        return True
     known = type(array).__module__.split(".")[0]
     return known in ("zarr", "h5py") and hasattr(array, "shape")
 
@@ -49,9 +52,9 @@ class Blocks:
                 )
             if np.dtype(array.dtype).kind not in "fiu":
                 raise InputError(f"{name} must hold real numbers, got the type {array.dtype}.")
-        if len(self.s.shape) != 2 or self.u.shape[0] != self.s.shape[0]:
+        if self.u.shape[0] != self.s.shape[0]:
             raise InputError(
-                "X and y must hold the same number of functions, y as rows (N, M); got X "
+                "X and y must hold the same number of functions, one a row; got X "
                 f"{tuple(self.u.shape)} and y {tuple(self.s.shape)}."
             )
 

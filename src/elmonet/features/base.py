@@ -69,6 +69,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return NotImplemented
         return Concat.of(self, other)
 
+    def zero_on_boundary(self, sides: Any = None) -> FeatureMap:
+        """This trunk, made to vanish on the boundary of the box of the training points; see `Masked`."""
+        from elmonet.features.masked import Masked
+
+        return Masked(self, sides=sides)
+
     def fitted_arrays(self) -> dict[str, np.ndarray]:
         """What `fit` learned from data and cannot be drawn again: arrays, by attribute name."""
         return {}

@@ -62,8 +62,12 @@ class Concat(FeatureMap, _BaseComposition):
         require_features(len(X), self.width_)
         out = np.empty((len(X), self.width_), self.dtype_)
         for rows in self._blocks(len(X)):
-            for (member, start, end), features in zip(self._parts(), ready, strict=True):
-                out[rows, start:end] = member.transform(X[rows]) if features is None else features[rows]
+            for i, features in enumerate(ready):
+                columns = slice(self.ends_[i], self.ends_[i + 1])
+                if features is not None:
+                    out[rows, columns] = features[rows]
+                else:
+                    out[rows, columns] = self.members_[i].transform(self._for_member(i, X[rows]))
         return out
 
     def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
@@ -72,30 +76,39 @@ class Concat(FeatureMap, _BaseComposition):
             raise InputError('maps must be a list of (name, feature map), as [("linear", Linear())].')
         self.members_ = [clone(member, safe=False) for _, member in self.maps]
         ready: list[np.ndarray | None] = []
-        for member in self.members_:
+        for i, member in enumerate(self.members_):
+            own = self._for_member(i, X)
             at_once = isinstance(member, FeatureMap) and member.features_come_with_fit
-            ready.append(member.fit_transform(X, y) if at_once else None)
+            ready.append(member.fit_transform(own, y) if at_once else None)
             if not at_once:
-                member.fit(X, y)
-        one = X[:1]  # any transformer may be a member, so ask for its width by example
-        self.ends_ = np.cumsum([0] + [member.transform(one).shape[1] for member in self.members_])
+                member.fit(own, y)
+        # Any transformer may be a member, so ask for its width by example.
+        widths = [m.transform(self._for_member(i, X[:1])).shape[1] for i, m in enumerate(self.members_)]
+        self.ends_ = np.cumsum([0, *widths])
         return ready
+
+    def _for_member(self, i: int, X: np.ndarray) -> np.ndarray:
+        """What of X member i sees: all of it."""
+        return X
 
     def derive(self) -> None:
         """Find which columns belong to which member, all of them feature maps of this library."""
         self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        for member, start, end in self._parts():
-            out[:, start:end] = member.transform(X)
+        for i, member in enumerate(self.members_):
+            out[:, self.ends_[i] : self.ends_[i + 1]] = member.transform(self._for_member(i, X))
 
     def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         """``transform(X) @ R``, one member after the other."""
-        return np.sum([features_times(m, X, R[start:end]) for m, start, end in self._parts()], axis=0)
-
-    def _parts(self) -> Any:
-        """Each member with the columns that are its own, from ... to."""
-        return zip(self.members_, self.ends_[:-1], self.ends_[1:], strict=True)
+        ends = self.ends_
+        return np.sum(
+            [
+                features_times(member, self._for_member(i, X), R[ends[i] : ends[i + 1]])
+                for i, member in enumerate(self.members_)
+            ],
+            axis=0,
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings, with those of the members as ``name__setting`` if `deep`."""

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from elmonet._blas import beside_others
 from elmonet._check import InputError, positive_integer
 from elmonet.data.blocks import Blocks, read_rows
+from elmonet.layout import LaidOut
 from elmonet.memory import available, block_rows, bytes_of
 from elmonet.progress import Progress, progress_bar
 from elmonet.scaling import Moments, log_inputs
@@ -72,12 +73,13 @@ class _Fit:
         first = few.read(0)
         model.input_shape_ = tuple(u.shape[1:])
         model.n_features_in_ = int(u.shape[1])
-        model._scalar_output = False
+        model._inputs = None
         model.begin(*first, points)  # to learn the sizes; once more with the scaling of all functions
-        m, M = int(np.prod(u.shape[1:])), int(s.shape[1])
+        m, M = int(np.prod(u.shape[1:])), int(np.prod(s.shape[1:]))
         q = M if model._summing.basis is None else model._summing.basis.shape[1]
         rows = block_rows(limit, workers, m=m, M=M, p1=model.branch_.width_, q=q)
-        self.blocks, self.first = Blocks(u, s, min(rows, few.functions)), first
+        laid_out = LaidOut(s, model._layout) if len(s.shape) > 2 else s
+        self.blocks, self.first = Blocks(u, laid_out, min(rows, few.functions)), first
 
     def run(self, path: Any) -> None:
         checkpoint = None if path is None else Checkpoint(path, self.model, self.blocks)

@@ -37,7 +37,9 @@ def fit_dask(model: Any, u: Any, s: Any, points: Any = None) -> Any:
     few = min(16, u.shape[0])
     first = tuple(np.asarray(part.compute()) for part in (u[:few], s[:few]))
     model.input_shape_, model.n_features_in_ = tuple(u.shape[1:]), int(u.shape[1])
-    model._scalar_output = False
+    model._inputs = None
+    if len(s.shape) != 2:
+        raise InputError(f"y must be (N, M) as a Dask array, got {s.shape}: y.reshape(len(y), -1).")
     model.begin(*first, points, _scaling(model, u, starts))
     if not model._settled:
         _settle(model, u, s)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from elmonet._check import InputError, coordinates, functions, outputs
+from elmonet._check import InputError, coordinates, outputs
 from elmonet.features import POD, InfiniteWidth
+from elmonet.gaps import learns_outputs
+from elmonet.layout import named_components, place_points
 from elmonet.scaling import Affine
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.gram import GramSums
@@ -31,7 +33,11 @@ class StreamingFit:
     if TYPE_CHECKING:  # what the model gives
         log_inputs: Any
         log_outputs: Any
-        training_points: Any
+        lay_out: Any
+        lift: Any
+        _layout: Any
+        _packed_functions: Any
+        _places_given: Any
         _parts: Any
         _prepare_scaling: Any
         _readout: Any
@@ -52,24 +58,24 @@ class StreamingFit:
         ``Ridge("loo")``, alpha is chosen by GCV: leave-one-out would need the functions again.
         """
         begun = hasattr(self, "_sums")
-        X = functions(self, X, reset=not begun)
+        X = self._packed_functions(X, reset=not begun)
+        names, y = named_components(y)
         y = outputs(y, len(X))
         if not begun:
-            self._scalar_output = y.ndim == 1
-        y = y.reshape(len(y), -1)
-        if not begun:
-            self.begin(X, y, points)
-        elif points is not None and not np.array_equal(coordinates(points), self.points_):
+            self.begin(X, y, points, names=names)
+        elif points is not None and not np.array_equal(
+            coordinates(place_points(points)[0]), self._places_given
+        ):
             raise InputError(
                 "the points differ from those of the first batch: all functions of one model are known at "
                 "the same points. Leave points out, or interpolate the outputs."
             )
-        if y.shape[1] != len(self.points_):
+        if y.shape[1:] != self._layout.shape:
             raise InputError(
-                f"all functions of one model have outputs at {len(self.points_)} points, as the first batch; "
-                f"got {y.shape[1]} columns in y."
+                f"all functions of one model have outputs of the shape {self._layout.shape}, as the first "
+                f"batch; got {y.shape[1:]}."
             )
-        self.take(X, y)
+        self.take(X, self._layout.rows(y))
         return self
 
     def merge(self, other: Any) -> Self:
@@ -97,20 +103,24 @@ class StreamingFit:
         self._changed()
         return self
 
-    def begin(self, X: np.ndarray, y: np.ndarray, points: Any, scale: Affine | None = None) -> None:
+    def begin(
+        self, X: np.ndarray, y: np.ndarray, points: Any, scale: Affine | None = None, names: Any = None
+    ) -> None:
         """Make scaling, features and sums ready for functions like these."""
+        if self.lift is not None:
+            raise InputError("a lift needs all functions at once; in blocks, take it off the outputs.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
         X = X.astype(np.result_type(X, y), copy=False)
-        self.points_ = self.training_points(points, y, X)
+        y = self.lay_out(X, y, points, names)
         branch, trunk = self._parts()
         self._prepare_scaling(X, scale)
         self.branch_ = branch.fit(self._scaled(X[:1]), None) if not _learns(branch) else _refused(branch)
         self._streamed_trunk, basis = trunk, None
         self._span = None
-        if not isinstance(trunk, POD):
+        if not learns_outputs(trunk):
             self.trunk_ = trunk.fit(self._scaled_points(self.points_), None)
             self._span = Span(self.trunk_.transform(self._scaled_points(self.points_)))
             basis = self._span.Q
@@ -137,7 +147,7 @@ class StreamingFit:
     def restore_sums(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Bring the model to the state in a file, of which the header gives the `state`."""
         self._streamed_trunk = clone(self.trunk_)
-        self._span = None if isinstance(self.trunk_, POD) else Span(self._T)
+        self._span = None if learns_outputs(self.trunk_) else Span(self._T)
         basis = None if self._span is None else self._span.Q
         self._summing = Summing(self.branch_, self._scale_X, bool(self.log_inputs), basis)
         self.take_sums(state, arrays)

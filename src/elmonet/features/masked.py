@@ -1,0 +1,113 @@
+"""Trunks that vanish where the outputs must."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from elmonet._check import ExtrapolationWarning, InputError
+from elmonet.features.base import FeatureMap
+from elmonet.features.pod import POD
+
+__all__ = ["Masked"]
+
+_ENDS = ("low", "high")
+
+
+class Masked(FeatureMap):
+    """A trunk times a mask, so that every prediction vanishes where the mask does: exactly, at any point.
+
+    ``Sinusoid(100, "cosine").zero_on_boundary()`` makes one. The mask sees the points as you give them; the
+    trunk sees their bounding box as the unit cube.
+
+    Parameters
+    ----------
+    trunk : the feature map that is multiplied.
+    mask : "box", which vanishes on the faces of the bounding box of the training points; or a function of
+        yours, of points (M, d) to (M,), which a file cannot hold.
+    sides : for "box", the faces where the outputs vanish, as ``[(0, "low"), (0, "high"), (1, "low")]``: pairs
+        of a coordinate and an end. None: all.
+
+    Examples
+    --------
+    >>> from elmonet.features import Legendre
+    >>> trunk = Legendre(1).zero_on_boundary().fit([[0.0], [2.0]])
+    >>> trunk.transform([[0.0], [0.5], [2.0]])
+    array([[ 0.   , -0.   ],
+           [ 0.75 , -0.375],
+           [ 0.   ,  0.   ]])
+    """
+
+    def __init__(self, trunk: Any = None, mask: Any = "box", sides: Any = None):
+        self.trunk = trunk
+        self.mask = mask
+        self.sides = sides
+
+    @property
+    def width_(self) -> int:
+        """The number of the trunk's features."""
+        return int(self.members_[0].width_)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The box."""
+        return {"box_": self.box_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
+        factors, P = self._factors(X), self._in_unit_cube(X)
+        self.members_ = [clone(self.trunk)]
+        inside = factors != 0
+        if isinstance(self.trunk, POD) and y is not None and inside.any():
+            # Modes of what is left of the outputs when the mask is taken off them.
+            y = np.asarray(y)
+            self.members_[0].fit(P[inside], y[inside] / factors[inside].reshape(-1, *[1] * (y.ndim - 1)))
+        else:
+            self.members_[0].fit(P, y)
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        low, high = self.box_
+        room = 1e-9 * (high - low)
+        within = bool(((low - room <= X) & (high + room >= X)).all())
+        with warnings.catch_warnings():
+            if within:  # modes without values on the boundary reach it from within
+                warnings.simplefilter("ignore", ExtrapolationWarning)
+            features = self.members_[0].transform(self._in_unit_cube(X))
+        np.multiply(features, self._factors(X)[:, None], out=out)
+
+    def _in_unit_cube(self, X: np.ndarray) -> np.ndarray:
+        low, high = self.box_.astype(X.dtype)
+        return (X - low) / np.where(high > low, high - low, 1)
+
+    def _factors(self, X: np.ndarray) -> np.ndarray:
+        """The mask at points X (M, d), (M,)."""
+        if callable(self.mask):
+            factors = np.asarray(self.mask(X), dtype=X.dtype)
+            if factors.shape != (len(X),) or not np.isfinite(factors).all():
+                raise InputError(
+                    f"the mask must give one finite number for each of {len(X)} points, ({len(X)},); it gave "
+                    f"the shape {factors.shape}."
+                )
+            return factors
+        if self.mask != "box":
+            raise InputError(f'mask must be "box" or a function of points (M, d), got {self.mask!r}.')
+        low, high = self.box_.astype(X.dtype)
+        factors = np.ones(len(X), X.dtype)
+        for axis, end in self._sides(X.shape[1]):
+            width = high[axis] - low[axis]
+            away = X[:, axis] - low[axis] if end == "low" else high[axis] - X[:, axis]
+            factors *= 2 * np.maximum(away, 0) / (width or 1)
+        return factors
+
+    def _sides(self, d: int) -> list[tuple[int, str]]:
+        if self.sides is None:
+            return [(axis, end) for axis in range(d) for end in _ENDS]
+        sides = [tuple(side) for side in self.sides]
+        for side in sides:
+            if len(side) != 2 or side[0] not in range(d) or side[1] not in _ENDS:
+                raise InputError(
+                    f'sides must be pairs of a coordinate (0 to {d - 1}) and "low" or "high", got {side!r}.'
+                )
+        return sides

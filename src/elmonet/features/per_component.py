@@ -1,0 +1,73 @@
+"""A trunk for each component of a vector-valued output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from elmonet._check import InputError
+from elmonet.features.base import FeatureMap
+
+__all__ = ["PerComponent"]
+
+
+class PerComponent(FeatureMap):
+    """One trunk of its own for each component of the outputs.
+
+    The points have the number of the component as their last coordinate: a function of y with c components is
+    one function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zeros for
+    the other trunks. `ELMDeepONet` puts this around its trunk if the outputs have components.
+
+    Parameters
+    ----------
+    trunk : the feature map of which each component gets a copy.
+
+    Examples
+    --------
+    >>> from elmonet.features import Legendre
+    >>> PerComponent(Legendre(1)).fit_transform([[0.0, 0], [1.0, 0], [0.0, 1], [1.0, 1]])
+    array([[ 1., -1.,  0.,  0.],
+           [ 1.,  1.,  0.,  0.],
+           [ 0.,  0.,  1., -1.],
+           [ 0.,  0.,  1.,  1.]])
+    """
+
+    def __init__(self, trunk: Any = None):
+        self.trunk = trunk
+
+    @property
+    def width_(self) -> int:
+        """The number of features of all components together."""
+        return int(self.ends_[-1])
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The values that stand for the components."""
+        return {"levels_": self.levels_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        if X.ndim != 2 or X.shape[1] < 2:
+            raise InputError(
+                f"PerComponent needs points (M, d + 1), the component's number last; got {X.shape}."
+            )
+        self.levels_ = np.unique(X[:, -1])
+        self.members_ = []
+        for level in self.levels_:
+            own = X[:, -1] == level
+            self.members_.append(
+                clone(self.trunk).fit(X[own, :-1], None if y is None else np.asarray(y)[own])
+            )
+        self.derive()
+
+    def derive(self) -> None:
+        """Find which columns belong to which component."""
+        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        out[:] = 0
+        component = np.abs(X[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                out[own, self.ends_[i] : self.ends_[i + 1]] = member.transform(X[own, :-1])
