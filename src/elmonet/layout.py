@@ -65,6 +65,12 @@ class Inputs:
             packed.append(part.reshape(len(part), -1))
         return np.hstack(packed)
 
+    def unpack(self, X: np.ndarray) -> dict[str, np.ndarray]:
+        """The inverse of `pack`."""
+        ends = np.cumsum([prod(shape) for shape in self.shapes])[:-1]
+        parts = zip(self.names, self.shapes, np.split(X, ends, axis=1), strict=True)
+        return {name: part.reshape(len(X), *shape) for name, shape, part in parts}
+
     def balance(self) -> np.ndarray:
         """Factors (m,) with which each input function counts alike, however many sensors it has."""
         sizes = [prod(shape) for shape in self.shapes]

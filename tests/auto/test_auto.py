@@ -22,6 +22,7 @@ from elmonet.auto.candidates import Candidate, branches, transforms
 from elmonet.auto.repeats import merge_repeats
 from elmonet.auto.search import Search
 from elmonet.auto.view import View
+from elmonet.data import Scattered
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +266,33 @@ def test_wrong_input(ode):
             AutoELMDeepONet(**settings).fit(ode.u_train, ode.s_train, points=ode.points)
     with pytest.raises(InputError, match="points is missing"):
         AutoELMDeepONet().fit(ode.u_train, ode.s_train[:, :7])
+
+
+def test_every_shape_goes_through_the_search():
+    """Components, grids, several inputs and gaps: back as they came, and about as good as they should be."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 20)
+    a, k = rng.normal(size=(80, 3)), rng.uniform(0.5, 2, 80)
+    u = a @ np.sin(np.outer(np.arange(1, 4), x))
+    s = u.cumsum(axis=1) / k[:, None] / 20
+    train, test = slice(60), slice(60, None)
+
+    def halves(array):
+        return {"f": u[array], "k": k[array]}
+
+    fitted = AutoELMDeepONet(random_state=0).fit(halves(train), {"s": s[train], "squared": s[train] ** 2}, x)
+    predicted = fitted.predict(halves(test))
+    for name, truth in (("s", s[test]), ("squared", s[test] ** 2)):
+        assert np.linalg.norm(predicted[name] - truth) < 0.1 * np.linalg.norm(truth)
+    grid = np.stack(np.meshgrid(x[:4], x[:5], indexing="ij"), axis=-1)
+    on_grid = AutoELMDeepONet(random_state=0).fit(u[train], u[train].reshape(60, 4, 5), grid)
+    np.testing.assert_allclose(on_grid.predict(u[test]), u[test].reshape(20, 4, 5), atol=1e-8)
+    gaps = np.where(rng.random((60, 20)) < 0.2, np.nan, u[train].cumsum(axis=1))
+    with_gaps = AutoELMDeepONet(random_state=0, missing="ignore").fit(u[train], gaps, x)
+    assert relative_l2(with_gaps.predict(u[test]), u[test].cumsum(axis=1)) < 1e-3
+    index = np.repeat(np.arange(60), 8)
+    places = rng.random(480)
+    values = np.array([np.interp(y, x, u[i]) for i, y in zip(index, places, strict=True)])
+    scattered = AutoELMDeepONet(random_state=0).fit(u[train], Scattered(index, places, values))
+    assert relative_l2(scattered.predict(u[test], x[1:-1]), u[test, 1:-1]) < 0.05
+    assert "known here and there" in scattered.summary()

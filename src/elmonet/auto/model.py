@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import nullcontext
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet._check import ExtrapolationWarning, functions, number, outputs, positive_integer
+from elmonet._check import ExtrapolationWarning, choice, number, outputs, plain, positive_integer
 from elmonet._fitted import require_fitted
 from elmonet.auto.novelty import Novelty
-from elmonet.auto.repeats import merge_repeats
+from elmonet.auto.repeats import Repeats, merge_repeats
 from elmonet.auto.search import Search
-from elmonet.auto.words import in_words
+from elmonet.auto.unaligned import choose_unaligned
+from elmonet.auto.words import in_words, unaligned_in_words
 from elmonet.features import POD
 from elmonet.features.base import seed_from
+from elmonet.layout import named_components, scattered_outputs
 from elmonet.model import ELMDeepONet
 from elmonet.progress import progress_bar
 from elmonet.solve import Ridge
@@ -38,6 +41,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     time_budget : seconds after which no new candidate is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
+    missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     points : where the outputs are known, if not given to `fit`.
     random_state : seed; the same seed gives the same choice, unless a time budget interferes.
 
@@ -63,56 +67,100 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         time_budget: float | None = None,
         n_jobs: int = 1,
         progress: Any = False,
+        missing: str = "raise",
         points: Any = None,
         random_state: Any = None,
     ):
         self.time_budget = time_budget
         self.n_jobs = n_jobs
         self.progress = progress
+        self.missing = missing
         self.points = points
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, points: Any = None) -> Self:
         """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`."""
-        X = functions(self, X, reset=True)
-        y = outputs(y, len(X))
-        X, y = (A.astype(np.float64, copy=False) for A in (X, y))
-        self.points_ = ELMDeepONet(points=self.points).training_points(points, y, X)
+        form = ELMDeepONet(points=self.points)
+        packed = form._packed_functions(X, reset=True)
+        self._inputs, self.input_shape_, self.n_features_in_ = (
+            form._inputs,
+            form.input_shape_,
+            form.n_features_in_,
+        )
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
-        seed = seed_from(self.random_state)
-        X, y, self.repeats_ = merge_repeats(X, y)
-        outputs_as_rows = y.reshape(len(y), -1)
+        seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
+        scattered = scattered_outputs(y, points)
+        names, y = (None, scattered) if scattered is not None else named_components(y)
+        if scattered is None:
+            gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+            y = outputs(y, len(packed), gaps=gaps).astype(np.float64, copy=False)
         with bar as hook:
-            search = Search(
-                X,
-                outputs_as_rows,
-                self.points_,
-                seed=seed,
-                time_budget=budget,
-                n_jobs=positive_integer(self.n_jobs, "n_jobs"),
-                progress=hook,
-            )
-            best = search.run()
+            if scattered is not None or np.isnan(y).any():
+                given = y if names is None else {name: y[..., i] for i, name in enumerate(names)}
+                self._choose_unaligned(X, given, points, seed, budget, hook)
+            else:
+                rows = form.lay_out(packed, y, points, names)
+                self._choose(form, packed.astype(np.float64, copy=False), rows, seed, budget, n_jobs, hook)
+        self.points_ = self.best_model_.points_
+        return self
+
+    def _choose(
+        self, form: Any, X: np.ndarray, rows: np.ndarray, seed: int, budget: Any, n_jobs: int, hook: Any
+    ) -> None:
+        """Among all candidates, by leave-one-out; `form` knows how inputs and outputs are laid out."""
+        X, rows, self.repeats_ = merge_repeats(X, rows)
+        inputs, layout = form._inputs, form._layout
+        search = Search(
+            X,
+            rows,
+            form.points_,
+            seed=seed,
+            time_budget=budget,
+            n_jobs=n_jobs,
+            progress=hook,
+            balance=None if inputs is None else inputs.balance(),
+            log_outputs=not layout.components,
+        )
+        best = search.run()
         view = search.view(best.way, len(X))
         branch = best.candidate.branch(view.X, view.spread, seed)
         rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
-        model = ELMDeepONet(branch, POD(rank), Ridge("loo"), random_state=seed, **search.ways[best.way])
-        self.best_model_ = model.fit(X, y, points=self.points_)
+        trunk = POD(None if layout.components else rank)
+        model = ELMDeepONet(branch, trunk, Ridge("loo"), random_state=seed, **search.ways[best.way])
+        given = X if inputs is None else inputs.unpack(X)
+        self.best_model_ = model.fit(given, layout.outputs(rows), points=form._places_given)
         self.loo_error_ = self.best_model_.solution_.loo_error + search.optimism(best)
         self.leaderboard_ = search.leaderboard()
         self._novelty = Novelty(view.X)
         self._words = in_words(self, search, best)
-        return self
 
-    def predict(self, X: Any, points: Any = None) -> np.ndarray:
+    def _choose_unaligned(self, X: Any, y: Any, points: Any, seed: int, budget: Any, hook: Any) -> None:
+        """Among few candidates, by functions held out."""
+        if isinstance(X, (list, tuple)) and self._inputs is not None:
+            X = dict(zip(self._inputs.names, X, strict=True))
+        self.best_model_, self.leaderboard_ = choose_unaligned(
+            X if isinstance(X, dict) else np.asarray(plain(X)),
+            y,
+            points if self.points is None else self.points,
+            seed=seed,
+            deadline=np.inf if budget is None else perf_counter() + budget,
+            progress=hook,
+            settings={"missing": self.missing},
+        )
+        self.repeats_ = Repeats(0, 0.0)
+        self.loo_error_ = self.best_model_.solution_.loo_error
+        self._novelty = Novelty(self.best_model_.transformed(self.best_model_._packed_functions(X, reset=False)))
+        self._words = unaligned_in_words(self)
+
+    def predict(self, X: Any, points: Any = None) -> Any:
         """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike those of the training."""
         require_fitted(self, "best_model_")
-        X = functions(self, X, reset=False)
-        strange = self._novelty.strange(self.best_model_.transformed(X))
+        packed = self.best_model_._packed_functions(X, reset=False)
+        strange = self._novelty.strange(self.best_model_.transformed(packed))
         if strange.any():
             warnings.warn(
-                f"{int(strange.sum())} of {len(X)} inputs (the first: row {int(np.argmax(strange))}) lie "
+                f"{int(strange.sum())} of {len(packed)} inputs (the first: row {int(np.argmax(strange))}) lie "
                 "outside what the training functions cover: the leave-one-out error does not speak for them. "
                 "Train on functions like these.",
                 ExtrapolationWarning,
@@ -123,7 +171,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def novelty(self, X: Any) -> np.ndarray:
         """How far each input (N,) is from the training functions: above 1, beyond all of them."""
         require_fitted(self, "best_model_")
-        return self._novelty(self.best_model_.transformed(functions(self, X, reset=False)))
+        packed = self.best_model_._packed_functions(X, reset=False)
+        return self._novelty(self.best_model_.transformed(packed))
 
     def summary(self) -> str:
         """In words: what was chosen and why, what error to expect, and what would help most."""

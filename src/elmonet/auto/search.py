@@ -60,6 +60,8 @@ class Search:
     time_budget : seconds after which no new candidate is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : called as ``progress(what, done, total)``, or None.
+    balance : (m,), factors of standardised inputs, or None.
+    log_outputs : whether logarithms of the outputs may be tried.
     """
 
     def __init__(
@@ -72,12 +74,15 @@ class Search:
         time_budget: float | None,
         n_jobs: int,
         progress: Callable[[str, float, float], None] | None,
+        balance: np.ndarray | None = None,
+        log_outputs: bool = True,
     ):
         self.X, self.y, self.points = X, y, points
         self.seed, self.n_jobs, self.progress = seed, n_jobs, progress
         self.deadline = np.inf if time_budget is None else perf_counter() + time_budget
         self.order = np.random.default_rng(seed).permutation(len(X))
-        self.ways = transforms(X, y)
+        self.ways = [way for way in transforms(X, y) if log_outputs or not way["log_outputs"]]
+        self.balance = balance
         self.trials: list[Trial] = []
         self._begun = False
         self._views: dict[tuple[int, int], View] = {}
@@ -113,7 +118,7 @@ class Search:
             rows = self.order[:functions]
             least = min((trial.loo_error for trial in self.trials), default=0.0)
             data = self.X[rows], self.y[rows], self.points
-            self._views[way, functions] = View(*data, self.ways[way], _NEGLIGIBLE * least)
+            self._views[way, functions] = View(*data, self.ways[way], _NEGLIGIBLE * least, self.balance)
         return self._views[way, functions]
 
     def leaderboard(self) -> list[dict[str, Any]]:
@@ -150,6 +155,8 @@ class Search:
 
         None where that would leave fewer than four sensors, or patches of another kind.
         """
+        if self.balance is not None:  # several functions side by side
+            return None
         axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
         halves: Any = (..., *[slice(None, None, 2)] * axes)
         rows = self.order[: _rounds(len(self.X))[0]]

@@ -36,10 +36,13 @@ class View:
         points: np.ndarray,
         transforms: dict[str, bool],
         negligible: float = 0.0,
+        balance: np.ndarray | None = None,
     ):
         if transforms["log_inputs"]:
             X = log_inputs(X)
         self.X = standardise(X)(X) if transforms["scale_inputs"] else X
+        if balance is not None and transforms["scale_inputs"]:
+            self.X = self.X * balance
         self.y = y
         self.log_y = log_outputs(y) if transforms["log_outputs"] else None
         z = y if self.log_y is None else self.log_y(y, points)

@@ -8,7 +8,7 @@ import numpy as np
 
 from elmonet.auto.search import Search, Trial
 
-__all__ = ["in_words"]
+__all__ = ["in_words", "unaligned_in_words"]
 
 _FEW = 50  # functions, below which the choice is uncertain
 _EXACT = 1e-8  # an error that nobody needs less of
@@ -22,6 +22,23 @@ def in_words(model: Any, search: Search, best: Trial) -> str:
             *_data(model, search),
             *_choice(model, search, best),
             *_advice(model, search, best),
+        ]
+    )
+
+
+def unaligned_in_words(model: Any) -> str:
+    """The summary if outputs are known here and there."""
+    best, others = model.leaderboard_[0], model.leaderboard_[1:]
+    told = ", ".join(f"{trial['branch']} {trial['loo_error']:.2g}" for trial in others[:4])
+    trunk = model.best_model_.trunk_
+    return "\n".join(
+        [
+            f"Data: {best['functions']} functions, their outputs known here and there.",
+            f"Chosen: branch {best['branch']}, trunk {trunk!r} of {trunk.width_} functions, alpha "
+            f"{best['alpha']:.2g}.",
+            f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (functions held out, at "
+            "the points where they are known).",
+            f"On {others[0]['functions']} functions, with a smaller trunk: {told}.",
         ]
     )
 
