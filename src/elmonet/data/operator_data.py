@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elmonet._check import InputError
+from elmonet.data.scattered import Scattered
 
 __all__ = ["OperatorData"]
 
@@ -18,8 +20,10 @@ class OperatorData:
 
     Row i of `u` holds u_i(x_j) at the sensors x_j; row i of `s`, G(u_i)(y_j) at the points y_j.
 
-    Shapes: `u_train`, `u_test` (N, m), or (N, H, W) images with m = H * W in C order; `s_train`,
-    `s_test` (N, M); `sensors` (m, d); `points` (M, d). Raises `InputError` where they disagree.
+    Shapes: `u_train`, `u_test` (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order,
+    or a dict of such arrays for several input functions; `s_train`, `s_test` (N, M), (N, M, c) for c
+    components, grids (N, H, W) with M = H * W in C order, or `Scattered`; `sensors` (m, d); `points` (M, d);
+    `components` c names. All but the training functions may be None. Raises `InputError` where they disagree.
 
     >>> x = np.linspace(0, 1, 5)[:, None]
     >>> u = np.ones((3, 5))
@@ -28,48 +32,162 @@ class OperatorData:
       u (N, 5) at 5 sensors in 1-D -> s (N, 5) at 5 points in 1-D
     """
 
-    u_train: np.ndarray
-    s_train: np.ndarray
-    u_test: np.ndarray
-    s_test: np.ndarray
-    sensors: np.ndarray
-    points: np.ndarray
+    u_train: Any
+    s_train: Any
+    u_test: Any = None
+    s_test: Any = None
+    sensors: Any = None
+    points: Any = None
     name: str = ""
+    components: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for field in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
-            object.__setattr__(self, field, np.asarray(getattr(self, field)))
-        for part in ("train", "test"):
-            self._check_part(part)
-        if self.u_train.shape[1:] != self.u_test.shape[1:]:
-            raise InputError(
-                "u_train and u_test must have the same shape per function, got "
-                f"{self.u_train.shape[1:]} and {self.u_test.shape[1:]}. Sample both at the sensors."
-            )
+            object.__setattr__(self, field, _as_arrays(getattr(self, field)))
+        if self.components is not None:
+            object.__setattr__(self, "components", tuple(str(name) for name in self.components))
+        if (self.u_test is None) != (self.s_test is None):
+            raise InputError("u_test and s_test belong together: give both or none.")
+        self._check_part("train")
+        if self.u_test is not None:
+            self._check_part("test")
+            self._check_alike()
 
     def _check_part(self, part: str) -> None:
         """Check the functions of one part against each other and against the coordinates."""
-        u, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
-        if u.ndim < 2 or s.ndim != 2:
+        inputs, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
+        named = inputs.items() if isinstance(inputs, dict) else [("", inputs)]
+        for key, u in named:
+            name = f"u_{part}[{key!r}]" if key else f"u_{part}"
+            if u.ndim < 2 or (not isinstance(s, Scattered) and s.ndim < 2):
+                raise InputError(
+                    f"{name} must be (N, m) or (N, H, W) and s_{part} must be (N, M), got {u.shape} "
+                    f"and {s.shape}. Put one function in each row."
+                )
+            _check_count(u, s, name, f"s_{part}")
+        if self.sensors is not None and not isinstance(inputs, dict):
+            channels = inputs.ndim > 3 and len(self.sensors) == math.prod(inputs.shape[2:])
+            sizes = inputs.shape[2 if channels else 1 :]
+            _check_coordinates(self.sensors, "sensors", math.prod(sizes), f"u_{part}")
+        if isinstance(s, Scattered):
+            c = 1 if s.values is None or s.values.ndim == 1 else s.values.shape[1]
+        else:
+            c = self._components_of(s, part)
+        if self.components is not None and len(self.components) != c:
+            raise InputError(f"components names {len(self.components)}, but s_{part} has {c}.")
+
+    def _components_of(self, s: np.ndarray, part: str) -> int:
+        """How many components there are: (N, M, c) is told from a grid (N, H, W) by the number of points."""
+        if self.points is None:
+            return s.shape[-1] if self.components is not None and s.ndim > 2 else 1
+        if s.ndim > 2 and self.points.ndim == 2 and len(self.points) == math.prod(s.shape[1:-1]):
+            return int(s.shape[-1])
+        _check_coordinates(self.points, "points", math.prod(s.shape[1:]), f"s_{part}")
+        return 1
+
+    def _check_alike(self) -> None:
+        """Check that a test function has the shape of a training function."""
+        shapes = [_shapes(self.u_train), _shapes(self.u_test)]
+        if shapes[0] != shapes[1]:
             raise InputError(
-                f"u_{part} must be (N, m) or (N, H, W) and s_{part} must be (N, M), got {u.shape} "
-                f"and {s.shape}. Put one function in each row."
+                "u_train and u_test must have the same shape per function, got "
+                f"{_said(shapes[0])} and {_said(shapes[1])}. Sample both at the sensors."
             )
-        if len(u) != len(s):
+        if isinstance(self.s_train, Scattered) or isinstance(self.s_test, Scattered):
+            return
+        if self.s_train.shape[1:] != self.s_test.shape[1:]:
             raise InputError(
-                f"u_{part} and s_{part} must hold the same number of functions, got {len(u)} and "
-                f"{len(s)}. Row i of s_{part} is the image of row i of u_{part}."
+                "s_train and s_test must have the same shape per function, got "
+                f"{self.s_train.shape[1:]} and {self.s_test.shape[1:]}. Sample both at the points."
             )
-        _check_coordinates(self.sensors, "sensors", math.prod(u.shape[1:]), f"u_{part}")
-        _check_coordinates(self.points, "points", s.shape[1], f"s_{part}")
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The same as arrays by name, which `read` takes back from a file; without the components' names."""
+        arrays: dict[str, np.ndarray] = {}
+        for part in ("train", "test"):
+            u, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
+            if u is None:
+                continue
+            arrays |= (
+                {f"u_{part}.{key}": array for key, array in u.items()}
+                if isinstance(u, dict)
+                else {f"u_{part}": u}
+            )
+            if isinstance(s, Scattered):
+                arrays |= {f"index_{part}": s.index, f"points_{part}": s.points}
+            values = s.values if isinstance(s, Scattered) else s
+            arrays |= {} if values is None else {f"s_{part}": values}
+        coordinates = {"sensors": self.sensors, "points": self.points}
+        return arrays | {name: array for name, array in coordinates.items() if array is not None}
+
+    def to_xarray(self) -> Any:
+        """The same as an ``xarray.Dataset``, which `read` takes back.
+
+        Variables `u_train`, `s_train`, ... with the dimensions function, sensor (or those of a grid), point
+        and component; the coordinates are `sensors` and `points`.
+        """
+        from elmonet.data.xarray_form import to_dataset
+
+        return to_dataset(self)
 
     def __repr__(self) -> str:
         title = f"OperatorData {self.name!r}" if self.name else "OperatorData"
-        shape = ", ".join(str(size) for size in ("N", *self.u_train.shape[1:]))
-        (m, d_in), (M, d_out) = self.sensors.shape, self.points.shape
-        return (
-            f"{title}: {len(self.u_train)} training and {len(self.u_test)} test functions\n"
-            f"  u ({shape}) at {m} sensors in {d_in}-D -> s (N, {M}) at {M} points in {d_out}-D"
+        n = _count(self.u_train)
+        number = (
+            f"{n} functions"
+            if self.u_test is None
+            else f"{n} training and {_count(self.u_test)} test functions"
+        )
+        u = _shape_text("u", self.u_train)
+        if self.sensors is not None:
+            u += f" at {len(self.sensors)} sensors in {self.sensors.shape[1]}-D"
+        s = f"s: {self.s_train!r}" if isinstance(self.s_train, Scattered) else _shape_text("s", self.s_train)
+        if self.points is not None:
+            s += f" at {len(self.points)} points in {self.points.shape[1]}-D"
+        components = f"\n  components: {', '.join(self.components)}" if self.components else ""
+        return f"{title}: {number}\n  {u} -> {s}{components}"
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, dict):
+        if not value:
+            raise InputError("u_train is an empty dict: give at least one input function.")
+        return {str(key): np.asarray(array) for key, array in value.items()}
+    return value if value is None or isinstance(value, Scattered) else np.asarray(value)
+
+
+def _shapes(u: Any) -> Any:
+    return {key: a.shape[1:] for key, a in u.items()} if isinstance(u, dict) else u.shape[1:]
+
+
+def _said(shapes: Any) -> str:
+    return (
+        ", ".join(f"{key} {shape}" for key, shape in shapes.items())
+        if isinstance(shapes, dict)
+        else str(shapes)
+    )
+
+
+def _count(u: Any) -> int:
+    return len(next(iter(u.values())) if isinstance(u, dict) else u)
+
+
+def _shape_text(name: str, array: Any) -> str:
+    if isinstance(array, dict):
+        return " and ".join(_shape_text(key, entry) for key, entry in array.items())
+    return f"{name} ({', '.join(str(size) for size in ('N', *array.shape[1:]))})"
+
+
+def _check_count(u: np.ndarray, s: Any, u_name: str, s_name: str) -> None:
+    if isinstance(s, Scattered):
+        if s.n_functions > len(u):
+            raise InputError(
+                f"{s_name} names function {s.n_functions - 1}, but {u_name} has {len(u)}, from 0."
+            )
+    elif len(u) != len(s):
+        raise InputError(
+            f"{u_name} and {s_name} must hold the same number of functions, got {len(u)} and "
+            f"{len(s)}. Row i of {s_name} is the image of row i of {u_name}."
         )
 
 

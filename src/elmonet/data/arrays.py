@@ -1,0 +1,53 @@
+"""The arrays of a file by name, and what else the file says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+__all__ = ["COMPONENT_DIMS", "Arrays"]
+
+# Dimensions of this name hold the components of a vector.
+COMPONENT_DIMS = ("component", "components", "channel", "channels", "variable")
+
+
+class Arrays(dict[str, Any]):
+    """Names and arrays: in memory, or on disk and read by slicing.
+
+    Attributes
+    ----------
+    format : what kind of file it is, as people say it.
+    dims : for some arrays the names of their dimensions (NetCDF).
+    labels : for some dimensions the names of their entries (NetCDF).
+    skipped : names of what is no array of numbers.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.format = ""
+        self.dims: dict[str, tuple[str, ...]] = {}
+        self.labels: dict[str, tuple[str, ...]] = {}
+        self.skipped: list[str] = []
+        self._close: list[Callable[[], Any]] = []
+
+    def keep_open(self, file: Any) -> None:
+        """Remember a file that the arrays are read from."""
+        self._close.append(file.close)
+
+    def close(self) -> None:
+        """Close the file; arrays that were not read are lost."""
+        while self._close:
+            self._close.pop()()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def copy(self) -> Arrays:
+        """The same arrays in a record of their own."""
+        other = Arrays(self)
+        other.format, other.dims, other.labels = self.format, dict(self.dims), dict(self.labels)
+        other.skipped, other._close = list(self.skipped), self._close
+        return other

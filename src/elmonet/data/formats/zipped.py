@@ -1,0 +1,42 @@
+"""Members of zip files, the frame of npz and PyTorch files, read without trust in what they declare."""
+
+from __future__ import annotations
+
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+import numpy as np
+
+from elmonet._check import FileError
+from elmonet.data.guard import require_room
+
+__all__ = ["check_sizes", "member_bytes"]
+
+_MOST_DEFLATED = 1032  # deflate cannot make more bytes than this out of one
+_PIECE = 1 << 22
+
+
+def check_sizes(file: ZipFile, path: object) -> None:
+    """Raise if the members declare more than they can hold, or more than memory."""
+    for info in file.infolist():
+        if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise FileError(f"{str(path)!r} is packed in an unusual way; write it again with np.savez.")
+        most = info.compress_size * (_MOST_DEFLATED if info.compress_type == ZIP_DEFLATED else 1)
+        if info.file_size > most:
+            raise FileError(
+                f"{str(path)!r} is damaged: {info.filename[:80]!r} declares {info.file_size} bytes, but can "
+                f"hold {most} at most. Fetch or write the file again."
+            )
+    require_room(sum(info.file_size for info in file.infolist()), f"reading {str(path)!r}")
+
+
+def member_bytes(file: ZipFile, info: ZipInfo) -> np.ndarray:
+    """The bytes of a member as an array, checked against their sum."""
+    content = np.empty(info.file_size, np.uint8)
+    done = 0
+    with file.open(info) as member:
+        while piece := member.read(_PIECE):  # reading to the end checks the sum
+            content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+            done += len(piece)
+    if done != info.file_size:
+        raise FileError(f"{info.filename[:80]!r} ends after {done} of {info.file_size} bytes.")
+    return content

@@ -1,0 +1,157 @@
+"""Arrays to files of any kind that elmonet reads, atomically."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import FileError, InputError
+from elmonet.data.guard import extra
+
+__all__ = ["WRITTEN", "write_data"]
+
+
+def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
+    """Write arrays by name; the kind of file is told by the end of `path`.
+
+    npz, h5 or hdf5, zarr, mat, nc, csv; npy for one array; no ending for a folder of npy. What was at `path`
+    is replaced once the new file is whole.
+    """
+    path = Path(path)
+    writer = _WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise FileError(f"cannot write {str(path)!r}: its ending must be one of {WRITTEN}.")
+    if not arrays:
+        raise InputError(f"there is no array to write to {str(path)!r}.")
+    with _replacing(path) as temporary:
+        writer(temporary, {str(name): _plain(array, str(name)) for name, array in arrays.items()})
+
+
+def _plain(array: Any, name: str) -> np.ndarray:
+    array = np.asarray(array)
+    if array.dtype.kind not in "biufc":
+        raise InputError(f"{name} has the type {array.dtype}; only numbers are written.")
+    return array
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A place to write in the same folder, from where the result is moved to `path` when it is whole."""
+    if not path.parent.is_dir():
+        raise FileError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}.")
+    folder = path.suffix.lower() in ("", ".zarr")
+    if path.is_dir() != folder and path.exists():
+        raise FileError(
+            f"cannot write {str(path)!r}: a {'file' if folder else 'folder'} of this name is there."
+        )
+    place = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    try:
+        new = place / path.name
+        yield new
+        if folder and path.exists():
+            os.replace(path, place / "old")
+        elif not folder:
+            with new.open("rb+") as file:
+                os.fsync(file.fileno())
+        os.replace(new, path)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    if "file" in arrays:
+        raise InputError("np.savez cannot write an array named 'file'. Rename it.")
+    np.savez(path, allow_pickle=False, **arrays)
+
+
+def _npy(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    if len(arrays) > 1:
+        raise InputError(
+            f"an npy file holds one array, got {', '.join(arrays)}. Write npz, or a folder: a path without "
+            "ending."
+        )
+    np.save(path, next(iter(arrays.values())), allow_pickle=False)
+
+
+def _folder(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    path.mkdir()
+    for name, array in arrays.items():
+        if not re.fullmatch(r"[\w\-\[\]. ]+", name) or name.startswith("."):
+            raise InputError(f"{name!r} cannot be the name of a file. Use letters, digits and _.")
+        np.save(path / f"{name}.npy", array, allow_pickle=False)
+
+
+def _hdf5(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    with extra("h5py").File(path, "w") as file:
+        for name, array in arrays.items():
+            file.create_dataset(name, data=array)
+
+
+def _zarr(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    group = extra("zarr").open_group(path, mode="w")
+    for name, array in arrays.items():
+        group.create_array(name, data=array)
+
+
+def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    from scipy.io import savemat
+
+    for name, array in arrays.items():
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,30}", name):
+            raise InputError(f"{name!r} is no name for MATLAB: a letter, then up to 30 letters, digits or _.")
+        if array.nbytes >= 1 << 31:
+            raise InputError(f"{name} has 2 GiB or more, which this kind of .mat cannot hold. Write .h5.")
+    savemat(path, arrays, do_compression=True)
+
+
+def _netcdf(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Axes of the same length have the same dimension, n100."""
+    xarray = extra("xarray")
+    extra("h5netcdf", "xarray")
+    variables = {}
+    for name, array in arrays.items():
+        dims: list[str] = []
+        for n in array.shape:
+            dims.append(f"n{n}" + "_" * sum(dim.rstrip("_") == f"n{n}" for dim in dims))
+        variables[name] = (tuple(dims), array)
+    xarray.Dataset(variables).to_netcdf(path, engine="h5netcdf")
+
+
+def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """A column (N,) by its name; (N, k) as name0, name1, ..."""
+    if len({a.shape[:1] for a in arrays.values()}) > 1 or not all(
+        a.shape and a.size for a in arrays.values()
+    ):
+        listed = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise InputError(f"the arrays of one table must have as many rows, got {listed}. Write npz instead.")
+    names: list[str] = []
+    for name, array in arrays.items():
+        apart = "_" if name[-1:].isdigit() else ""
+        columns = range(array[0].size)
+        names += [name] if array.ndim == 1 else [f"{name}{apart}{i}" for i in columns]
+    if any(set(name) & set(',\n\r"#') for name in names) or not any(not name.isdigit() for name in names):
+        raise InputError(f"names of columns must be words without commas or quotes, got {', '.join(arrays)}.")
+    table = np.concatenate([array.reshape(len(array), -1) for array in arrays.values()], axis=1)
+    np.savetxt(path, table, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
+
+
+_WRITERS: dict[str, Callable[[Path, dict[str, np.ndarray]], None]] = {
+    ".npz": _npz,
+    ".npy": _npy,
+    "": _folder,
+    ".h5": _hdf5,
+    ".hdf5": _hdf5,
+    ".zarr": _zarr,
+    ".mat": _matlab,
+    ".nc": _netcdf,
+    ".csv": _csv,
+}
+WRITTEN = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)
