@@ -8,8 +8,9 @@ Start with two names::
     model = ELMDeepONet().fit(data.u_train, data.s_train, points=data.points)
     model.predict(data.u_test)
 
-`AutoELMDeepONet` leaves nothing to tune. Everything else is there to look closer: feature maps (`SLFN`,
-`MLP`, `CNN`, `InfiniteWidth`, `Linear`, `Sinusoid`, `POD`), solvers (`Pinv`, `Ridge`),
+`AutoELMDeepONet` leaves nothing to tune, and `read` reads data from files of any kind. Everything else is
+there to look closer: feature maps (`SLFN`, `MLP`, `CNN`, `InfiniteWidth`, `Linear`, `Several`; as trunks
+`POD`, `Legendre`, `Sinusoid`, `Masked`), solvers (`Pinv`, `Ridge`), `Scattered` outputs, `resample`,
 `relative_l2`, `load`, and the modules `problems` and `plot`.
 """
 
@@ -33,8 +34,21 @@ if TYPE_CHECKING:
     )
     from elmonet._fitted import NotFittedError
     from elmonet.auto import AutoELMDeepONet
-    from elmonet.data import OperatorData
-    from elmonet.features import CNN, MLP, POD, SLFN, Concat, InfiniteWidth, Linear, Sinusoid
+    from elmonet.data import OperatorData, Scattered, read, resample
+    from elmonet.features import (
+        CNN,
+        MLP,
+        POD,
+        SLFN,
+        Concat,
+        InfiniteWidth,
+        Legendre,
+        Linear,
+        Masked,
+        PerComponent,
+        Several,
+        Sinusoid,
+    )
     from elmonet.metrics import neg_relative_l2, relative_l2
     from elmonet.model import ELMDeepONet, load
     from elmonet.solve import Pinv, Ridge, Solution
@@ -58,7 +72,7 @@ _HOME = {
     "elmonet._fitted": ["NotFittedError"],
     "elmonet.auto": ["AutoELMDeepONet"],
     "elmonet.stream.blockwise": ["fit_blocks", "predict_blocks"],
-    "elmonet.data": ["OperatorData"],
+    "elmonet.data": ["OperatorData", "Scattered", "read", "resample"],
     "elmonet.features": [
         "CNN",
         "MLP",
@@ -66,7 +80,11 @@ _HOME = {
         "SLFN",
         "Concat",
         "InfiniteWidth",
+        "Legendre",
         "Linear",
+        "Masked",
+        "PerComponent",
+        "Several",
         "Sinusoid",
     ],
     "elmonet.metrics": ["neg_relative_l2", "relative_l2"],
@@ -90,15 +108,20 @@ __all__ = [
     "InfiniteWidth",
     "InputError",
     "InterpolationThresholdWarning",
+    "Legendre",
     "Linear",
+    "Masked",
     "MissingExtra",
     "NotEnoughMemory",
     "NotFittedError",
     "NumericsWarning",
     "OperatorData",
+    "PerComponent",
     "Pinv",
     "RankCollapseWarning",
     "Ridge",
+    "Scattered",
+    "Several",
     "Sinusoid",
     "Solution",
     "fit_blocks",
@@ -107,7 +130,9 @@ __all__ = [
     "plot",
     "predict_blocks",
     "problems",
+    "read",
     "relative_l2",
+    "resample",
 ]
 
 

@@ -41,7 +41,7 @@ class InputError(ElmonetError, ValueError):
 
 
 class FileError(ElmonetError, ValueError):
-    """A file that is not a whole, readable elmonet model."""
+    """A file that is not whole, not readable, or not what it should be."""
 
 
 class MissingExtra(ElmonetError, ImportError):

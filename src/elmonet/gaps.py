@@ -160,7 +160,7 @@ def _branch_features(model: Any, X: np.ndarray) -> np.ndarray:
     """B (p1, N), in double precision."""
     model.branch_, _ = model._parts()
     Z = model._scaled(X)
-    return checked_features(fit_features(model.branch_, Z, None), model.branch_, Z, "branch").T.astype(float)
+    return checked_features(fit_features(model.branch_, Z), model.branch_, Z, "branch").T.astype(float)
 
 
 def _trunks(model: Any, d: int, known: float) -> Iterator[Any]:
@@ -193,9 +193,7 @@ def _alpha(model: Any) -> float | None:
     return solver.checked()[0]
 
 
-def _take(
-    model: Any, problem: Unaligned, choice: Choice, span: Span, dtype: Any, started: float
-) -> None:
+def _take(model: Any, problem: Unaligned, choice: Choice, span: Span, dtype: Any, started: float) -> None:
     """Solve for W, and give the model what was found."""
     fit = problem.fit(choice.alpha, choice.guess, choice.error)
     spectrum = problem.spectrum

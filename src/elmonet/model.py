@@ -289,7 +289,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         """The branch of several inputs, its maps in their order."""
         names = () if self._inputs is None else self._inputs.names
         maps = dict(branch.maps)
-        if set(maps) != set(names):
+        if self._inputs is None or set(maps) != set(names):
             raise InputError(
                 f"the branch has maps for the inputs {', '.join(maps)}, but X holds "
                 f"{', '.join(names) if names else 'a single array'}: give a dictionary with the same names."

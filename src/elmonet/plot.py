@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import Collection
 
-__all__ = ["field", "prediction", "ridge_path"]
+__all__ = ["field", "parity", "prediction", "ridge_path"]
 
 # From the palette of Okabe and Ito, which colour-blind people can tell apart.
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
@@ -103,6 +103,36 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
         ax.locator_params(nbins=3)
     axes[0].set_ylabel("$x_2$")
     return axes
+
+
+def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
+    """Draw predicted against true values, wherever they are known.
+
+    Parameters
+    ----------
+    truth, predicted : arrays of the same shape.
+    ax : where to draw; None: in a new figure.
+
+    Returns
+    -------
+    The axes.
+    """
+    truth, predicted = (np.ravel(np.asarray(values, float)) for values in (truth, predicted))
+    if truth.shape != predicted.shape or truth.size == 0:
+        raise InputError(
+            f"parity needs as many predicted as true values, got {predicted.shape} and {truth.shape}."
+        )
+    (ax,) = _given(ax, 1) if ax is not None else _new(1, 1, figsize=(4.2, 4.2))
+    both = np.concatenate([truth, predicted])
+    ends = both.min(), both.max()
+    ax.plot(ends, ends, color=_GREY, linewidth=1)
+    ax.plot(truth, predicted, ".", color=_BLUE, markersize=4)
+    ax.set(xlabel="truth", ylabel="prediction", aspect="equal")
+    ax.set_title(
+        f"{len(truth)} values: relative error {_relative_error(predicted, truth)}", fontsize="medium"
+    )
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def ridge_path(model: Any, ax: Axes | None = None) -> Axes:

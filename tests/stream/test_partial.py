@@ -185,5 +185,5 @@ def test_other_points_than_before(data):
         part.partial_fit(data.u_train, data.s_train, points=data.points + 0.1)
     with pytest.raises(InputError, match="expecting 100 features"):
         part.partial_fit(data.u_train[:, :50], data.s_train)
-    with pytest.raises(InputError, match="outputs of the shape .100,."):
+    with pytest.raises(InputError, match=r"outputs of the shape \(100,\)"):
         part.partial_fit(data.u_train, data.s_train[:, :50])

@@ -127,7 +127,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         branch = best.candidate.branch(view.X, view.spread, seed)
         rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
         trunk = POD(None if layout.components else rank)
-        model = ELMDeepONet(branch, trunk, Ridge("loo"), random_state=seed, **search.ways[best.way])
+        way: dict[str, Any] = {**search.ways[best.way]}
+        model = ELMDeepONet(branch, trunk, Ridge("loo"), random_state=seed, **way)
         given = X if inputs is None else inputs.unpack(X)
         self.best_model_ = model.fit(given, layout.outputs(rows), points=form._places_given)
         self.loo_error_ = self.best_model_.solution_.loo_error + search.optimism(best)
@@ -150,7 +151,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         )
         self.repeats_ = Repeats(0, 0.0)
         self.loo_error_ = self.best_model_.solution_.loo_error
-        self._novelty = Novelty(self.best_model_.transformed(self.best_model_._packed_functions(X, reset=False)))
+        self._novelty = Novelty(
+            self.best_model_.transformed(self.best_model_._packed_functions(X, reset=False))
+        )
         self._words = unaligned_in_words(self)
 
     def predict(self, X: Any, points: Any = None) -> Any:
@@ -160,9 +163,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         strange = self._novelty.strange(self.best_model_.transformed(packed))
         if strange.any():
             warnings.warn(
-                f"{int(strange.sum())} of {len(packed)} inputs (the first: row {int(np.argmax(strange))}) lie "
-                "outside what the training functions cover: the leave-one-out error does not speak for them. "
-                "Train on functions like these.",
+                f"{int(strange.sum())} of {len(packed)} inputs (the first: row {int(np.argmax(strange))}) "
+                "lie outside what the training functions cover: the leave-one-out error does not speak for "
+                "them. Train on functions like these.",
                 ExtrapolationWarning,
                 stacklevel=2,
             )

@@ -38,7 +38,9 @@ def choose_unaligned(
         *(Candidate(family, scale, True) for family in ("rbf", "matern52") for scale in (0.1, 0.3, 1.0)),
         Candidate("tanh", 0.5, True, 1000),
     ]
-    packed = np.hstack([np.reshape(v, (len(rows), -1)) for v in few.values()]) if isinstance(few, dict) else few
+    packed = (
+        np.hstack([np.reshape(v, (len(rows), -1)) for v in few.values()]) if isinstance(few, dict) else few
+    )
     spread = float(np.std(standardise(packed)(packed))) or 1.0
     for i, candidate in enumerate(candidates):
         if tried and perf_counter() > deadline:

@@ -36,8 +36,8 @@ def unaligned_in_words(model: Any) -> str:
             f"Data: {best['functions']} functions, their outputs known here and there.",
             f"Chosen: branch {best['branch']}, trunk {trunk!r} of {trunk.width_} functions, alpha "
             f"{best['alpha']:.2g}.",
-            f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (functions held out, at "
-            "the points where they are known).",
+            f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (of functions held "
+            "out, at the points where they are known).",
             f"On {others[0]['functions']} functions, with a smaller trunk: {told}.",
         ]
     )

@@ -18,6 +18,7 @@ from elmonet.data.guard import require_room
 from elmonet.data.lazy import Lazy, load
 from elmonet.data.operator_data import OperatorData
 from elmonet.data.roles import Roles, find_roles
+from elmonet.interpolation import as_grid
 
 __all__ = ["find_given_roles", "open_roles", "read"]
 
@@ -63,7 +64,10 @@ def read(
         parts = vars(assemble(arrays, roles))
         on_disk = [part for part in parts.values() if isinstance(part, (Lazy, np.memmap))]
         require_room(sum(int(part.nbytes) for part in on_disk), "holding these functions in memory")
-        return OperatorData(**{key: _loaded(part) for key, part in parts.items()}, name=_name(source))
+        found = {key: _loaded(part) for key, part in parts.items()}
+        for key in ("u_train", "u_test"):
+            found[key] = _as_images(found[key], found["sensors"])
+        return OperatorData(**found, name=_name(source))
     finally:
         arrays.close()
 
@@ -114,6 +118,17 @@ def _loaded(part: Any) -> Any:
     if isinstance(part, dict):
         return {key: load(array) for key, array in part.items()}
     return load(part) if isinstance(part, (Lazy, np.ndarray)) else part
+
+
+def _as_images(u: Any, sensors: Any) -> Any:
+    """Rows (N, m) at sensors that are a grid of a plane, row by row, as images (N, H, W)."""
+    if u is None or isinstance(u, dict) or u.ndim != 2 or sensors is None or np.shape(sensors)[1:] != (2,):
+        return u
+    axes, order = as_grid(np.asarray(sensors, float))
+    row_by_row = np.array_equal(order, np.arange(len(order)))
+    if axes is None or min(len(axis) for axis in axes) < 2 or not row_by_row:
+        return u
+    return u.reshape(len(u), *(len(axis) for axis in axes))
 
 
 def _name(source: Any) -> str:

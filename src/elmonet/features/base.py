@@ -152,7 +152,7 @@ def seed_from(random_state: Any) -> int:
     return positive_integer(random_state, "random_state", minimum=0)
 
 
-def fit_features(part: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def fit_features(part: Any, X: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
     """Fit any transformer and give the features of X: at once, if it knows how."""
     if hasattr(part, "fit_transform"):
         return np.asarray(part.fit_transform(X, y))

@@ -97,7 +97,7 @@ class Unaligned:
         return Choice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
 
     def fit(self, alpha: float, guess: np.ndarray | None = None, error: float = 0.0) -> UnalignedFit:
-        """With this alpha; guess and error are what `choose` gives: W need not be far more exact than that."""
+        """With this alpha; guess and error are what `choose` gives: W need not be much more exact."""
         everything = np.ones(self.N, bool)
         Z, steps, reached = self._solve(everything, alpha, guess, np.clip(_BELOW * error, _FINE, _COARSE))
         if not reached:

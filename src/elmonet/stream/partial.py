@@ -36,6 +36,7 @@ class StreamingFit:
         lay_out: Any
         lift: Any
         _layout: Any
+        points_: Any
         _packed_functions: Any
         _places_given: Any
         _parts: Any

@@ -1,0 +1,115 @@
+"""elmonet reproduce: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elmonet.cli.telling import Stopped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="antiderivative, nonlinear_ode, sensitivity, darcy, inverse_source; all if none is named.",
+            show_default=False,
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="10,000 epochs, ten trials, widths up to 10,000: about an hour.")
+    ] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of results and report.")] = Path("results"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write the numbers there too; - prints them instead of tables."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and the networks.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Limit for each training.", show_default="12, full: none")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Limit for each training.", show_default="10000")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Functions in a step of that training.", show_default="all")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Draws that are averaged.", show_default="1, full 10")
+    ] = None,
+    functions: Annotated[
+        int | None, typer.Option(min=2, help="Training functions, and test functions.", show_default="1000")
+    ] = None,
+) -> None:
+    """Measure the paper's tables and figures, each number beside the printed one.
+
+    Writes results.json, report.html, report.md and figures/ to the folder. Ctrl-C keeps what is finished.
+
+    **Examples**
+
+    elmonet reproduce
+
+    elmonet reproduce antiderivative darcy --seconds 60
+
+    elmonet reproduce --full --out results/full
+    """
+    from rich.console import Console
+
+    from elmonet.paper import EXPERIMENTS, FULL, SHORT
+    from elmonet.paper import reproduce as run
+    from elmonet.paper.run import as_json
+    from elmonet.progress import progress_bar
+    from elmonet.store import write_bytes
+
+    given = {
+        "seconds": seconds,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "trials": trials,
+        "functions": functions,
+    }
+    effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+    chosen = [name.replace("-", "_") for name in experiments or EXPERIMENTS]
+    with progress_bar() as progress:
+        try:
+            results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"Stopped. What is finished is kept in {out}; the same command with --resume goes on."
+            ) from None
+    if str(json) == "-":
+        sys.stdout.write(as_json(results))
+    elif json is not None:
+        write_bytes(json, as_json(results).encode())
+    _report(results, out, Console(stderr=str(json) == "-"))
+
+
+def _report(results: dict[str, Any], out: Path, console: Console) -> None:
+    from rich import box
+    from rich.table import Column, Table
+
+    from elmonet.paper import write_report
+    from elmonet.paper.tables import tables, verdicts
+
+    for table in (*tables(results), verdicts(results)):
+        if not table.rows:
+            continue
+        columns = [Column(name, overflow="fold") for name in table.columns]
+        shown = Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+        for row in table.rows:
+            shown.add_row(*(cell.replace(", ", "\n") for cell in row))
+        console.print(shown)
+        for note in table.notes:
+            console.print(note, style="dim")
+    for page in write_report(results, out):
+        console.print(f"wrote {page}", highlight=False)
