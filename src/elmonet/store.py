@@ -52,8 +52,13 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, _ordinary_mode())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileError(
+                f"cannot write {str(path)!r} ({len(content) / 2**20:.1f} MiB): {error.strerror}. Make room there, "
+                "or name another place. What was there before is as it was."
+            ) from error
         raise
 
 

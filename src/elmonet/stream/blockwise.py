@@ -39,6 +39,7 @@ def fit_blocks(
     *,
     memory: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
     workers: int | None = None,
     progress: Any = False,
 ) -> _Model:
@@ -51,6 +52,7 @@ def fit_blocks(
     points : (M, d), as in `ELMDeepONet.fit`.
     memory : what the process may take, in bytes or as "2GB"; None: half of what is there.
     checkpoint : a file that is written every so often; if it is there already, the fit goes on from it.
+    keep_checkpoint : leave that file when the fit is done, until the model is saved.
     workers : threads; None: one a core.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     """
@@ -58,7 +60,9 @@ def fit_blocks(
     limit = int(_PART * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
-        _Fit(model, u, s, points, limit, workers, hook).run(checkpoint)
+        written = _Fit(model, u, s, points, limit, workers, hook).run(checkpoint)
+    if written is not None and not keep_checkpoint:
+        written.remove()
     return model
 
 
@@ -81,7 +85,7 @@ class _Fit:
         laid_out = LaidOut(s, model._layout) if len(s.shape) > 2 else s
         self.blocks, self.first = Blocks(u, laid_out, min(rows, few.functions)), first
 
-    def run(self, path: Any) -> None:
+    def run(self, path: Any) -> Checkpoint | None:
         checkpoint = None if path is None else Checkpoint(path, self.model, self.blocks)
         if checkpoint is not None and checkpoint.exists():
             checkpoint.resume(self.first, self.points)
@@ -97,9 +101,10 @@ class _Fit:
             model._changed()
             if checkpoint is not None:
                 checkpoint.write_now_and_then()
+        if checkpoint is not None and checkpoint.exists():
+            checkpoint.write()  # all functions are in: what is left is quick
         self._solve()
-        if checkpoint is not None:
-            checkpoint.remove()
+        return checkpoint
 
     def _scaling(self) -> Any:
         if not self.model.scale_inputs:
