@@ -285,13 +285,13 @@ def test_bad_input_says_what_to_do(small):
         ((u, s, p[:50]), "one row for each of the M = 100 columns of y; got 50"),
         ((u, s[:, :50], None), r"points is missing: y has functions of shape .50,. .* shape \(50, d\)"),
         ((u, s, np.full_like(p, np.nan)), "points holds 100 NaN"),
-        ((u, s, np.zeros((100, 1, 1))), r"points must have the shape \(M, d\)"),
+        ((u, s, np.zeros((50, 1, 1))), "one row for each of the M = 100 columns of y; got 50"),
         ((u.astype(complex), s, p), "Complex"),
         ((u, s.astype(complex), p), "Complex"),
         ((u.astype(object), s, p), "dtype object"),
         ((u, s.astype(str), p), "y has dtype"),
         ((u[0], s, p), "Expected 2D array"),
-        ((u, s[:, :, None], p), "one output function a row"),
+        ((u, s[:, :, None], p[:50]), "does not fit 50 points"),
         ((u, None, p), "requires y"),
     ]:
         with pytest.raises(InputError, match=match):

@@ -144,6 +144,16 @@ def test_several_inputs_in_a_list_and_refusals():
         ELMDeepONet(Several({"f": SLFN(9), "k": SLFN(8)}, "product")).fit(X, y, points=x)
 
 
+def test_a_list_of_images_is_not_a_list_of_inputs():
+    images = list(np.random.default_rng(0).normal(size=(20, 4, 5)))
+    y = np.array([image.ravel() for image in images])
+    points = np.linspace(0, 1, 20)
+    fitted = ELMDeepONet(Linear()).fit(images, y, points=points)
+    assert fitted.input_shape_ == (4, 5)
+    two = [y, y[:, ::-1]]  # two inputs of the same shape
+    assert ELMDeepONet(Linear()).fit(two, y, points=points).input_shape_ == (40,)
+
+
 def test_different_sensors_are_refused_with_a_way_out():
     ragged = [np.ones(5), np.ones(7)]
     with pytest.raises(InputError, match=r"5 to 7.*elmonet\.resample"):
@@ -163,10 +173,12 @@ def test_aligned_data_as_triples_give_the_same_W(data):
         shuffled = np.random.default_rng(0).permutation(N * M)
         mixed = Scattered(triples.index[shuffled], triples.points[shuffled], triples.values[shuffled])
         as_lists = list(data.s_train), [data.points] * N
+        in_1d = list(data.s_train), [data.points[:, 0]] * N
         for fitted in (
             model(**settings).fit(data.u_train, triples),
             model(**settings).fit(data.u_train, mixed),
             model(**settings).fit(data.u_train, as_lists[0], points=as_lists[1]),
+            model(**settings).fit(data.u_train, in_1d[0], points=in_1d[1]),
         ):
             assert np.linalg.norm(fitted.W_ - aligned.W_) < 1e-6 * np.linalg.norm(aligned.W_)
             assert fitted.solution_.alpha == 1e-4

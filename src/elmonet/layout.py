@@ -15,6 +15,7 @@ __all__ = [
     "Inputs",
     "LaidOut",
     "Layout",
+    "count",
     "is_list_of_points",
     "named_components",
     "place_points",
@@ -31,11 +32,14 @@ class Inputs:
     shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, X: Any) -> Inputs | None:
-        """Of a dictionary or list of arrays, one for each input function; None for a single array."""
+    def of(cls, X: Any, n: int | None = None) -> Inputs | None:
+        """Of a dictionary or list of arrays, one for each input function; None for a single array.
+
+        `n`, the number of functions, tells a list of inputs from a list of images.
+        """
         if isinstance(X, dict):
             parts = {str(name): part for name, part in X.items()}
-        elif isinstance(X, (list, tuple)) and X and all(_is_array(part) and np.ndim(part) > 1 for part in X):
+        elif isinstance(X, (list, tuple)) and _is_list_of_inputs(X, n):
             parts = {str(i): part for i, part in enumerate(X)}
         else:
             _refuse_ragged(X)
@@ -173,7 +177,11 @@ def scattered_outputs(y: Any, points: Any) -> Scattered | None:
         if y.values is None:
             raise InputError("this Scattered holds places but no values.")
         return y
-    return Scattered.of(y, points) if is_list_of_points(points) and not hasattr(y, "dtype") else None
+    if hasattr(y, "dtype") or not isinstance(y, (list, tuple)) or not isinstance(points, (list, tuple)):
+        return None
+    pairs = list(zip(y, points, strict=False))
+    own = len(y) == len(points) and all(_is_array(p) and np.size(v) and len(v) == len(p) for v, p in pairs)
+    return Scattered.of(y, points) if own or is_list_of_points(points) else None
 
 
 def is_list_of_points(points: Any) -> bool:
@@ -194,6 +202,15 @@ def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
     return tuple(str(name) for name in y), np.stack(parts, axis=-1)
 
 
+def count(y: Any) -> int | None:
+    """How many functions outputs y belong to, if that can be told."""
+    if isinstance(y, dict):
+        y = next(iter(y.values()), None)
+    if isinstance(y, Scattered) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+        return None
+    return len(y)
+
+
 def unit_grid(shape: tuple[int, ...]) -> np.ndarray:
     """A uniform grid of the unit cube as points (M, d)."""
     axes = [np.linspace(0, 1, n) for n in shape]
@@ -206,6 +223,13 @@ def _root_mean_squares(parts: np.ndarray) -> np.ndarray:
     largest[zero] = 1
     means = np.nanmean((parts / largest[:, None]) ** 2, axis=(0, 2))
     return np.where(zero, 1.0, largest * np.sqrt(means))
+
+
+def _is_list_of_inputs(X: Any, n: int | None) -> bool:
+    """Whether each entry holds all functions, and not each one function."""
+    if not X or not all(_is_array(part) and np.ndim(part) > 1 for part in X):
+        return False
+    return len({np.shape(part) for part in X}) > 1 or (len(X) != n and len(X[0]) == n)
 
 
 def _is_array(part: Any) -> bool:

@@ -23,6 +23,7 @@ from elmonet.interpolation import interpolate
 from elmonet.layout import (
     Inputs,
     Layout,
+    count,
     is_list_of_points,
     named_components,
     place_points,
@@ -136,7 +137,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         """
         if is_dask(X) or is_dask(y) or is_stored(X) or is_stored(y):
             return self._fit_stored(X, y, points, sample_weight)
-        given, X = X, self._packed_functions(X, reset=True)
+        given, X = X, self._packed_functions(X, reset=True, n=count(y))
         weights = None if sample_weight is None else _check.weights(sample_weight, len(X))
         self.__dict__.pop("_sums", None)
         scattered = scattered_outputs(y, points)
@@ -352,10 +353,10 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         c = self._layout.components
         return self.points_[: len(self.points_) // c, :-1] if c else self.points_
 
-    def _packed_functions(self, X: Any, reset: bool) -> np.ndarray:
-        """Input functions as one checked array, whatever form they came in."""
+    def _packed_functions(self, X: Any, reset: bool, n: int | None = None) -> np.ndarray:
+        """Input functions as one checked array, whatever form they came in; n: how many, if it is known."""
         if reset:
-            self._inputs = Inputs.of(X)
+            self._inputs = Inputs.of(X, n)
         if self._inputs is not None:
             X = self._inputs.pack(X)
         return functions(self, X, reset=reset)

@@ -56,8 +56,8 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise FileError(
-                f"cannot write {str(path)!r} ({len(content) / 2**20:.1f} MiB): {error.strerror}. Make room there, "
-                "or name another place. What was there before is as it was."
+                f"cannot write {str(path)!r} ({len(content) / 2**20:.1f} MiB): {error.strerror}. Make room "
+                "there, or name another place. What was there before is as it was."
             ) from error
         raise
 

@@ -20,7 +20,7 @@ from elmonet.auto.unaligned import choose_unaligned
 from elmonet.auto.words import in_words, unaligned_in_words
 from elmonet.features import POD
 from elmonet.features.base import seed_from
-from elmonet.layout import named_components, scattered_outputs
+from elmonet.layout import count, named_components, scattered_outputs
 from elmonet.model import ELMDeepONet
 from elmonet.progress import progress_bar
 from elmonet.solve import Ridge
@@ -81,7 +81,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, points: Any = None) -> Self:
         """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`."""
         form = ELMDeepONet(points=self.points)
-        packed = form._packed_functions(X, reset=True)
+        packed = form._packed_functions(X, reset=True, n=count(y))
         self._inputs, self.input_shape_, self.n_features_in_ = (
             form._inputs,
             form.input_shape_,

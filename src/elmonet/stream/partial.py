@@ -10,7 +10,7 @@ from sklearn.base import clone
 from elmonet._check import InputError, coordinates, outputs
 from elmonet.features import POD, InfiniteWidth
 from elmonet.gaps import learns_outputs
-from elmonet.layout import named_components, place_points
+from elmonet.layout import count, named_components, place_points
 from elmonet.scaling import Affine
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.gram import GramSums
@@ -59,7 +59,7 @@ class StreamingFit:
         ``Ridge("loo")``, alpha is chosen by GCV: leave-one-out would need the functions again.
         """
         begun = hasattr(self, "_sums")
-        X = self._packed_functions(X, reset=not begun)
+        X = self._packed_functions(X, reset=not begun, n=count(y))
         names, y = named_components(y)
         y = outputs(y, len(X))
         if not begun:
