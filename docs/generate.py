@@ -5,6 +5,7 @@
 Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper` wrote. Writes the report, its
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table. A test fails if they disagree.
+Draws the pictures of docs/your-data.md.
 """
 
 import re
@@ -34,6 +35,8 @@ def readme(results):
 
 
 def main():
+    import data_pictures  # needs matplotlib
+
     results = read_results(PAPER / "results.json")
     write_report(results, PAPER)
     (PAPER / "report.html").unlink()  # the same again, in a megabyte
@@ -41,6 +44,7 @@ def main():
     rows, cost = peers_page.load()
     (ROOT / "docs" / "peers.md").write_text(peers_page.page(rows, cost))
     peers_page.figures(cost, ROOT / "docs" / "figures")
+    data_pictures.main()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ import io
 import json
 import re
 import runpy
+import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from elmonet import cli
 from elmonet.paper import FULL, read_results
 from elmonet.paper.differences import differences
 from elmonet.paper.figures import CAPTIONS
@@ -17,6 +20,9 @@ from elmonet.paper.report import markdown
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", re.DOTALL)
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"^\$ elmonet (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -28,6 +34,26 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(code, str(page), "exec"), {})
         assert printed.getvalue() == expected
+
+
+PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text())]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
+def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, capsys):
+    """But for numbers; what lies between, such as the branch that is chosen, may depend on rounding."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for block in CONSOLE.findall(page.read_text()):
+        for command, expected in COMMAND.findall(block):
+            monkeypatch.setattr(sys, "argv", ["elmonet", *shlex.split(command)])
+            with pytest.raises(SystemExit) as end:
+                cli.main()
+            printed = capsys.readouterr().out
+            assert end.value.code == 0, command
+            for line in (0, -1):
+                told, wanted = (NUMBER.sub("#", text.splitlines()[line]) for text in (printed, expected))
+                assert told == wanted, command
 
 
 def test_generated_pages_are_those_of_the_committed_run():

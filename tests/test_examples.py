@@ -64,3 +64,57 @@ def test_four_problems_prints_a_table_and_saves_pictures(tmp_path, capsys):
     assert set(pictures) == {f"{name}.png" for name in (*one_dimensional, "darcy", "ridge_path")}
     for path in pictures.values():
         assert np.ptp(pyplot.imread(path)) > 0.5
+
+
+def test_your_own_data_survives_a_file():
+    at_the_times, between, foretold = load("your_own_data")["main"]()
+    assert at_the_times < 1e-5
+    assert between < 1e-4
+    assert 0.2 < foretold / at_the_times < 5
+
+
+def test_unaligned_data():
+    chosen, given, foretold = load("unaligned_data")["main"]()
+    assert chosen < 0.01 < foretold < 0.02  # the counts have errors of 1 %; the model knows better
+    assert given < 0.012
+
+
+def test_images_to_fields_vanish_on_the_boundary():
+    coarse, fine, largest = load("images_to_fields")["main"]()
+    assert largest == 0
+    assert coarse < 0.015
+    assert fine < 1.1 * coarse
+
+
+def test_several_inputs_multiplied_are_best():
+    default, side_by_side, multiplied = load("several_inputs")["main"]()
+    assert multiplied < 0.005
+    assert default < 0.04
+    assert side_by_side > 0.1  # no sum of a function of f and one of k is near
+
+
+def test_vector_outputs_count_alike():
+    (hares, lynxes, foretold), same = load("vector_outputs")["main"]()
+    assert same
+    assert max(hares, lynxes) < 1e-3
+    assert 0.5 < hares / lynxes < 2
+    assert 0.3 < foretold / hares < 3
+
+
+def test_noise_is_told_honestly():
+    table = load("noise")["main"]()
+    for name, (foretold, on_noisy, on_truth) in table.items():
+        assert on_truth <= on_noisy
+        if "20 %" not in name:  # there, half of the training functions are worse than the test functions
+            assert 0.8 < foretold / on_noisy < 1.25
+    alike, weighted, half = (row[2] for row in list(table.values())[-3:])
+    assert weighted < 0.7 * alike
+    assert weighted < 1.1 * half
+
+
+def test_optimisation_loop_finds_the_solver_s_optimum():
+    misses, cost = load("optimisation_loop")["main"]()
+    for target in {name for name, _ in misses}:
+        assert misses[target, "surrogate"] < 1.02 * misses[target, "solver"]
+    assert cost["surrogate"][0] == 150  # for the training data, none in the loop
+    assert cost["solver"][0] > 150
