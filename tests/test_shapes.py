@@ -179,6 +179,7 @@ def test_aligned_data_as_triples_give_the_same_W(data):
             model(**settings).fit(data.u_train, mixed),
             model(**settings).fit(data.u_train, as_lists[0], points=as_lists[1]),
             model(**settings).fit(data.u_train, in_1d[0], points=in_1d[1]),
+            model(**settings).fit(data.u_train, data.s_train, points=np.tile(data.points, (N, 1, 1))),
         ):
             assert np.linalg.norm(fitted.W_ - aligned.W_) < 1e-6 * np.linalg.norm(aligned.W_)
             assert fitted.solution_.alpha == 1e-4
@@ -239,6 +240,15 @@ def test_scattered_refusals():
         model().fit(u, s, points=s.points)
     with pytest.raises(InputError, match="log_outputs"):
         model(log_outputs=True).fit(u, s)
+    three = fitted.predict(u[:2], points=[s.points[:3], s.points[:3]])
+    assert np.shape(three) == (2, 3)
+    ragged = {"a": [[1.0], [1.0, 2.0]]}
+    with pytest.raises(InputError, match="one Scattered with values"):
+        model().fit(u[:2], ragged, points=[np.zeros((1, 2)), np.zeros((2, 2))])
+    plain_lists = model(trunk=Legendre(1)).fit(
+        u[:3], [[1.0], [1.0, 2.0], [0.5]], points=[[0.1], [0.2, 0.6], [1.0]]
+    )
+    assert [len(v) for v in plain_lists.predict(u[:2], points=[np.zeros(2), np.ones(2)])] == [2, 2]
     with pytest.raises(InputError, match="function 1 has 3 values and 2 points"):
         model().fit(u[:2], [[1.0], [1.0, 2.0, 3.0]], points=[np.zeros((1, 2)), np.zeros((2, 2))])
 

@@ -24,7 +24,7 @@ from elmonet.solve.span import Span
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.unaligned import Choice, Unaligned
 
-__all__ = ["fit_scattered", "fit_with_gaps", "predict_scattered"]
+__all__ = ["degrees", "fit_scattered", "fit_with_gaps", "predict_scattered"]
 
 _WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
 _MOST = 1.5  # times the values that are known of a function, beyond which wider trunks are not tried
@@ -174,11 +174,15 @@ def _trunks(model: Any, d: int, known: float) -> Iterator[Any]:
             )
         yield trunk
         return
-    degrees = [next(g for g in range(1, 1000) if comb(g + d, d) >= width) for width in _WIDTHS]
-    for degree in dict.fromkeys(degrees):
-        if degree > degrees[0] and comb(degree + d, d) > _MOST * known:
-            return
+    for degree in degrees(d, known):
         yield PerComponent(Legendre(degree)) if model._layout.components else Legendre(degree)
+
+
+def degrees(d: int, known: float) -> list[int]:
+    """Of polynomials in d variables that are worth a try if so many values of a function are known."""
+    found = [next(g for g in range(1, 1000) if comb(g + d, d) >= width) for width in _WIDTHS]
+    first, *more = dict.fromkeys(found)
+    return [first, *(degree for degree in more if comb(degree + d, d) <= _MOST * known)]
 
 
 def _alpha(model: Any) -> float | None:

@@ -177,25 +177,44 @@ def scattered_outputs(y: Any, points: Any) -> Scattered | None:
         if y.values is None:
             raise InputError("this Scattered holds places but no values.")
         return y
-    if hasattr(y, "dtype") or not isinstance(y, (list, tuple)) or not isinstance(points, (list, tuple)):
+    if _is_array(y) and _is_array(points) and points.ndim == 3 and points.shape[:2] == y.shape[:2]:
+        return Scattered.of(list(plain(y)), list(plain(points)))  # (N, M) values at points (N, M, d)
+    if not isinstance(y, (list, tuple)) or not isinstance(points, (list, tuple)):
         return None
-    pairs = list(zip(y, points, strict=False))
-    own = len(y) == len(points) and all(_is_array(p) and np.size(v) and len(v) == len(p) for v, p in pairs)
+    sizes = [
+        (len(v), len(p))
+        for v, p in zip(y, points, strict=False)
+        if hasattr(v, "__len__") and hasattr(p, "__len__")
+    ]
+    matching = len(y) == len(points) == len(sizes) and all(v == p for v, p in sizes)
+    ragged = len(set(sizes)) > 1
+    own = matching and (ragged or all(_is_array(p) for p in points))
     return Scattered.of(y, points) if own or is_list_of_points(points) else None
 
 
-def is_list_of_points(points: Any) -> bool:
-    """Whether there is an array of points for each function: (M_i, d), or (M_i,) of different lengths."""
+def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -> bool:
+    """Whether there is an array of points for each function: (M_i, d), or (M_i,) of different lengths.
+
+    For n functions of d = 1 variable, arrays (M_i,) of the same length are such points too.
+    """
     if not isinstance(points, (list, tuple)) or not all(hasattr(own, "shape") for own in points):
         return False
-    return all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1
+    if all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1:
+        return True
+    return d == 1 and len(points) == n and all(np.shape(own) != (1,) for own in points)
 
 
 def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
     """The names of components that came as a dictionary, and the outputs with these as last axis."""
     if not isinstance(y, dict):
         return None, y
-    parts = [np.asarray(plain(part)) for part in y.values()]
+    try:
+        parts = [np.asarray(plain(part)) for part in y.values()]
+    except ValueError:
+        raise InputError(
+            "the components of y are ragged lists. If functions are known at points of their own, give one "
+            "Scattered with values (K, c)."
+        ) from None
     if not parts or len({part.shape for part in parts}) > 1 or parts[0].ndim < 2:
         shapes = {name: np.shape(part) for name, part in y.items()}
         raise InputError(f"the components of y must all have the same shape (N, M), got {shapes}.")

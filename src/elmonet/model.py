@@ -181,7 +181,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             return predict_dask(self, X, points)
         given, X = X, self._packed_functions(X, reset=False)
         Z = self._scaled(X.astype(self.W_.dtype, copy=False))
-        if isinstance(points, Scattered) or is_list_of_points(points):
+        if isinstance(points, Scattered) or is_list_of_points(points, len(X), self._places_given.shape[1]):
             return predict_scattered(self, given, Z, points)
         if points is None and self._needs_points:
             raise InputError(

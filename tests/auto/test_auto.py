@@ -288,11 +288,15 @@ def test_every_shape_goes_through_the_search():
     on_grid = AutoELMDeepONet(random_state=0).fit(u[train], u[train].reshape(60, 4, 5), grid)
     np.testing.assert_allclose(on_grid.predict(u[test]), u[test].reshape(20, 4, 5), atol=1e-8)
     gaps = np.where(rng.random((60, 20)) < 0.2, np.nan, u[train].cumsum(axis=1))
-    with_gaps = AutoELMDeepONet(random_state=0, missing="ignore").fit(u[train], gaps, x)
+    with_gaps = AutoELMDeepONet(time_budget=1, random_state=0, missing="ignore").fit(u[train], gaps, x)
     assert relative_l2(with_gaps.predict(u[test]), u[test].cumsum(axis=1)) < 1e-3
+    both = AutoELMDeepONet(time_budget=1, random_state=0, missing="ignore").fit(
+        u[train], {"a": gaps, "b": s[train]}, x
+    )
+    assert list(both.predict(u[test])) == ["a", "b"]
     index = np.repeat(np.arange(60), 8)
     places = rng.random(480)
     values = np.array([np.interp(y, x, u[i]) for i, y in zip(index, places, strict=True)])
-    scattered = AutoELMDeepONet(random_state=0).fit(u[train], Scattered(index, places, values))
+    scattered = AutoELMDeepONet(time_budget=1, random_state=0).fit(u[train], Scattered(index, places, values))
     assert relative_l2(scattered.predict(u[test], x[1:-1]), u[test, 1:-1]) < 0.05
     assert "known here and there" in scattered.summary()

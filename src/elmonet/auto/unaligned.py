@@ -10,13 +10,14 @@ import numpy as np
 from elmonet.auto.candidates import Candidate
 from elmonet.data.scattered import Scattered
 from elmonet.features import Legendre
+from elmonet.gaps import degrees
 from elmonet.model import ELMDeepONet
 from elmonet.scaling import standardise
 
 __all__ = ["choose_unaligned"]
 
 _FEW = 400  # functions on which branches are compared
-_DEGREE = {1: 20, 2: 8}  # of the trunk with which they are compared; 5 in more dimensions
+_DEGREE = 8  # of the trunk with which they are compared, at most
 
 
 def choose_unaligned(
@@ -30,8 +31,12 @@ def choose_unaligned(
     rows = np.sort(np.random.default_rng(seed).permutation(n)[:_FEW])
     few = {k: v[rows] for k, v in X.items()} if isinstance(X, dict) else X[rows]
     scattered = isinstance(y, Scattered)
-    some = y.of_functions(rows) if scattered else y[rows]
-    trunk = Legendre(_DEGREE.get(y.points.shape[1], 5)) if scattered else None
+    if scattered:
+        some = y.of_functions(rows)
+        possible = degrees(y.points.shape[1], len(y) / n)
+        trunk = Legendre(max(degree for degree in possible if degree <= max(_DEGREE, possible[0])))
+    else:
+        some, trunk = ({k: v[rows] for k, v in y.items()} if isinstance(y, dict) else y[rows]), None
     tried: list[tuple[float, Candidate, dict[str, Any]]] = []
     candidates = [
         Candidate("none", linear=True),

@@ -38,7 +38,7 @@ def unaligned_in_words(model: Any) -> str:
             f"{best['alpha']:.2g}.",
             f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (of functions held "
             "out, at the points where they are known).",
-            f"On {others[0]['functions']} functions, with a smaller trunk: {told}.",
+            f"Compared on {others[0]['functions']} functions, with a small trunk: {told}.",
         ]
     )
 

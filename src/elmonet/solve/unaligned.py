@@ -26,7 +26,7 @@ __all__ = ["Choice", "Unaligned", "UnalignedFit"]
 _DECADES = 12  # of alpha, from s_max^2 down
 _COARSE, _FINE = 1e-5, 1e-9  # tolerances of LSMR, while alpha is sought and at the end
 _BELOW = 1e-4  # of the error on functions held out: the tolerance at the end, if it is within these
-_STEPS = 2000  # of LSMR at most
+_FEW_STEPS, _STEPS = 300, 2000  # of LSMR at most, while alpha is sought and at the end
 _PROGRESS = 0.98  # of the least error so far; what is above is none
 _CHEAP = 1e-6  # of s_max^2; down to this alpha, LSMR takes few steps
 _FOLDS, _MANY = 5, 500  # with many functions, one part in so many held out is enough to compare
@@ -80,9 +80,10 @@ class Unaligned:
         alphas: list[float] = []
         errors: list[float] = []
         for candidate in candidates:
-            held_out = []
+            held_out, soon = [], True
             for i, kept in enumerate(parts):
-                guesses[i] = Z = self._solve(kept, candidate, guesses[i], _COARSE)[0]
+                Z, _, reached = self._solve(kept, candidate, guesses[i], _COARSE, _FEW_STEPS)
+                guesses[i], soon = Z, soon and reached
                 held_out.append(self._errors(~kept, Z))
             error = float(np.mean(np.concatenate(held_out)))
             if not errors or error < min(errors):
@@ -90,8 +91,8 @@ class Unaligned:
             slow = bool(errors) and error > _PROGRESS * min(errors)
             alphas.append(float(candidate))
             errors.append(error)
-            if slow and candidate <= _CHEAP * top:
-                break
+            if (slow and candidate <= _CHEAP * top) or not soon:
+                break  # a smaller alpha would not help, or take too long
         best = int(np.argmin(errors))
         assert guess is not None
         return Choice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
@@ -122,7 +123,12 @@ class Unaligned:
                 yield kept
 
     def _solve(
-        self, functions: np.ndarray, alpha: float, guess: np.ndarray | None, tolerance: float
+        self,
+        functions: np.ndarray,
+        alpha: float,
+        guess: np.ndarray | None,
+        tolerance: float,
+        most: int = _STEPS,
     ) -> tuple[np.ndarray, int, bool]:
         """Coefficients Z (r, rank) of the features F, with some of the functions (a mask)."""
         known = self.known if functions.all() else self.known.only(functions)
@@ -146,7 +152,7 @@ class Unaligned:
         x0 = None if guess is None else (guess * scale).ravel()
         # Most products are small: threads would wait for each other. And one BLAS, NumPy's, for all of them.
         with threadpool_limits(1), beside_others():
-            x, stopped, steps, *_ = lsmr(A, target, atol=tolerance, btol=tolerance, maxiter=_STEPS, x0=x0)
+            x, stopped, steps, *_ = lsmr(A, target, atol=tolerance, btol=tolerance, maxiter=most, x0=x0)
         return x.reshape(r, rank) / scale, int(steps), stopped != 7
 
     def _errors(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
