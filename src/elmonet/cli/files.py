@@ -7,8 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from elmonet._check import FileError, InputError, choice
-from elmonet.cli.telling import InputName, Json, OutputName, PointsName, Told
+from elmonet._check import InputError, choice
+from elmonet.cli.paths import is_model, require_data, require_data_place, require_file
+from elmonet.cli.telling import (
+    IndexName,
+    InputName,
+    OutputName,
+    PointsName,
+    SensorsName,
+    Told,
+    one_or_more,
+)
 
 __all__ = ["convert", "info", "make"]
 
@@ -16,76 +25,128 @@ _PROBLEMS = ("antiderivative", "nonlinear_ode", "inverse_source", "darcy")
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="A model, or a file of functions.")],
+    file: Annotated[Path, typer.Argument(help="A model, or a file of functions.", metavar="FILE")],
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
-    json: Json = False,
+    sensors: SensorsName = None,
+    index: IndexName = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: kind (model or data), path, bytes; of a model "
+            "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, loo_error, "
+            "residual, alpha, condition; of data format, arrays, skipped, roles, reasons, error.",
+        ),
+    ] = False,
 ) -> None:
-    """Tell what is in a model or in a file of functions.
+    """Tell what is in a model or in a file of functions, and what elmonet fit would take as what.
 
     **Examples**
 
     elmonet info operator.elmonet
 
     elmonet info data.h5
+
+    elmonet info data.mat --input f_train --output u_train
     """
-    if not file.exists():
-        raise FileError(f"there is no file or folder {str(file)!r}.")
+    require_file(file)
     told = Told(json)
-    if _is_model(file):
+    if is_model(file):
         _tell_model(told, file)
     else:
-        names = {"input": _names(input), "output": _names(output), "points": points}
+        names = {
+            "input": one_or_more(input),
+            "output": one_or_more(output),
+            "points": points,
+            "sensors": sensors,
+            "index": index,
+        }
         _tell_data(told, file, {key: value for key, value in names.items() if value is not None})
     told.end()
 
 
 def make(
-    problem: Annotated[str, typer.Argument(help=", ".join(_PROBLEMS))],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: npz, h5, zarr, mat, nc.")],
-    n_train: Annotated[int, typer.Option(min=1, help="Training functions.")] = 1000,
-    n_test: Annotated[int, typer.Option(min=1, help="Test functions.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random functions.")] = 0,
+    problem: Annotated[
+        str,
+        typer.Argument(
+            help=f"One of {', '.join(_PROBLEMS)}.", metavar="PROBLEM", autocompletion=lambda: _PROBLEMS
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write: npz, h5, zarr, mat, nc, or without ending a folder of npy.",
+            metavar="FILE",
+        ),
+    ],
+    n_train: Annotated[int, typer.Option(min=1, help="Training functions.", metavar="N")] = 1000,
+    n_test: Annotated[int, typer.Option(min=1, help="Test functions.", metavar="N")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random functions.", metavar="N")] = 0,
     noise: Annotated[
-        float, typer.Option(min=0, help="Relative noise on the inputs; inverse_source only.")
+        float,
+        typer.Option(min=0, help="Relative noise on the inputs; inverse_source only.", metavar="NUMBER"),
     ] = 0.0,
-    json: Json = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object and nothing else: problem, n_train, n_test, arrays, wrote."
+        ),
+    ] = False,
 ) -> None:
     """Make one of the paper's problems, solved accurately, as a file.
 
     **Examples**
 
+    elmonet make antiderivative -o data.npz
+
     elmonet make darcy --n-train 1000 -o darcy.h5
     """
+    name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
+    if noise and name != "inverse_source":
+        raise InputError(f"--noise is for inverse_source; {name} is made without. Leave --noise out.")
+    require_data_place(out, table=False)
     from elmonet import problems
     from elmonet.data.write import write_data
 
-    name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
-    if noise and name != "inverse_source":
-        raise InputError("noise is for inverse_source; the other problems are made without.")
     told = Told(json)
     settings: dict[str, Any] = {"noise": noise} if noise else {}
     data = getattr(problems, name)(n_train, n_test, seed=seed, **settings)
-    write_data(out, data.to_arrays())
-    told.fact(problem=name, n_train=n_train, n_test=n_test, wrote=str(out))
+    arrays = data.to_arrays()
+    write_data(out, arrays)
+    told.fact(problem=name, n_train=n_train, n_test=n_test, arrays={k: v.shape for k, v in arrays.items()})
+    told.fact(wrote=str(out))
     told.line(f"{data!r}\nwrote {out}")
     told.end()
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="A file of functions.")],
+    source: Annotated[Path, typer.Argument(help="A file of functions.", metavar="SOURCE")],
     out: Annotated[
-        Path, typer.Argument(help="File to write: npz, h5, zarr, mat, nc, csv, or a folder of npy.")
+        Path,
+        typer.Argument(
+            help="File to write: npz, h5, zarr, mat, nc, csv, or without ending a folder of npy.",
+            metavar="OUT",
+        ),
     ],
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
-    json: Json = False,
+    sensors: SensorsName = None,
+    index: IndexName = None,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object and nothing else: understood, arrays, wrote."),
+    ] = False,
 ) -> None:
     """Write the functions of a file to one of another kind, with names that need no guess.
 
     **Examples**
+
+    elmonet convert data.mat data.h5
 
     elmonet convert in.mat out.zarr --input f_train --output u_train
     """
@@ -93,8 +154,16 @@ def convert(
     from elmonet.data.read import open_roles
     from elmonet.data.write import write_data
 
+    require_data(source)
+    require_data_place(out, source)
     told = Told(json)
-    names = {"input": _names(input), "output": _names(output), "points": points}
+    names = {
+        "input": one_or_more(input),
+        "output": one_or_more(output),
+        "points": points,
+        "sensors": sensors,
+        "index": index,
+    }
     arrays, roles = open_roles(source, **names)
     arrays.close()
     told.line(f"{source}:")
@@ -102,18 +171,9 @@ def convert(
         told.line(f"  {reason}")
     written = read(source, **names).to_arrays()
     write_data(out, written)
-    told.fact(understood=list(roles.reasons), wrote=str(out), arrays={k: v.shape for k, v in written.items()})
+    told.fact(understood=list(roles.reasons), arrays={k: v.shape for k, v in written.items()}, wrote=str(out))
     told.line("wrote " + ", ".join(f"{name} {array.shape}" for name, array in written.items()) + f" to {out}")
     told.end()
-
-
-def _is_model(file: Path) -> bool:
-    """Whether a file is of safetensors, as models are: eight bytes of length, then JSON."""
-    if file.is_dir():
-        return False
-    with file.open("rb") as opened:
-        start = opened.read(9)
-    return file.suffix == ".elmonet" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0)
 
 
 def _tell_model(told: Told, file: Path) -> None:
@@ -122,26 +182,25 @@ def _tell_model(told: Told, file: Path) -> None:
     model = load(file)
     solution, layout = model.solution_, model._layout
     points = model._places_given
+    low, high = points.min(axis=0), points.max(axis=0)
     inputs = (
-        f"(N, {', '.join(map(str, model.input_shape_))})"
+        {"": model.input_shape_}
         if model._inputs is None
-        else ", ".join(
-            f"{n} (N, {', '.join(map(str, s))})"
-            for n, s in zip(model._inputs.names, model._inputs.shapes, strict=True)
-        )
+        else dict(zip(model._inputs.names, model._inputs.shapes, strict=True))
     )
+    shown = ", ".join(f"{n} (N, {', '.join(map(str, s))})".strip() for n, s in inputs.items())
     where = (
-        f"at any point in {points.shape[1]}-D"
+        f"at any point in {points.shape[1]}-D; predict needs --points"
         if model._needs_points
         else f"(N, {', '.join(map(str, layout.shape))}) at {len(points)} points in {points.shape[1]}-D, or "
         "at any other"
     )
     told.line(f"{file}: a model of elmonet, {file.stat().st_size / 1024:,.0f} KiB")
-    told.line(f"  input functions: {inputs}")
+    told.line(f"  input functions: {shown}")
     told.line(f"  output functions: {where}")
     if layout.components:
         told.line(f"  components: {', '.join(layout.names) if layout.names else layout.components}")
-    told.line(f"  points from {points.min(axis=0).tolist()} to {points.max(axis=0).tolist()}")
+    told.line(f"  points from {_place(low)} to {_place(high)}")
     told.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
     told.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
     told.line(
@@ -150,21 +209,35 @@ def _tell_model(told: Told, file: Path) -> None:
     )
     told.fact(
         kind="model",
-        input_shape=list(model.input_shape_),
-        output_shape=list(layout.shape),
-        points=list(points.shape),
+        path=str(file),
+        bytes=file.stat().st_size,
+        input_shape=model.input_shape_,
+        inputs=None if model._inputs is None else inputs,
+        output_shape=None if model._needs_points else layout.shape,
+        components=layout.names or layout.components,
+        points=points.shape,
+        low=low,
+        high=high,
         branch=str(model.branch_),
         trunk=str(model.trunk_),
         loo_error=solution.loo_error,
         residual=solution.residual,
         alpha=solution.alpha,
+        condition=solution.condition,
     )
+
+
+def _place(point: Any) -> str:
+    shown = ", ".join(f"{x:.4g}" for x in point)
+    return f"({shown})" if len(point) > 1 else shown
 
 
 def _tell_data(told: Told, file: Path, names: dict[str, Any]) -> None:
     from elmonet.data.describe import describe_file
 
     found = describe_file(file, **names)
+    if names and found["error"]:
+        raise InputError(found["error"])
     told.line(f"{file}: {found['format']}, {found['bytes'] / 1024:,.0f} KiB")
     for array in found["arrays"]:
         span = "" if array["min"] is None else f", {array['min']:.4g} to {array['max']:.4g}"
@@ -179,7 +252,3 @@ def _tell_data(told: Told, file: Path, names: dict[str, Any]) -> None:
         for reason in found["reasons"]:
             told.line(f"  {reason}")
     told.fact(kind="data", **found)
-
-
-def _names(names: list[str] | None) -> Any:
-    return names[0] if names and len(names) == 1 else names or None

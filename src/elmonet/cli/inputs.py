@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,78 +13,134 @@ from elmonet._check import InputError
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import load
+from elmonet.data.role_search import Search
 
-__all__ = ["Found", "read_inputs"]
+__all__ = ["Found", "points_from", "read_inputs"]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Inputs, where to predict (None: at the training points), and, if the file has them, outputs there."""
+    """Inputs, and, if the file has them, outputs with their points (None: those of the training)."""
 
     u: Any
-    points: Any
-    truth: Any
     told: str
+    points: Any = None
+    truth: Any = None
+    sensors: Any = None
+    why: str = ""
+    """There are no outputs, because..."""
 
     @property
     def functions(self) -> int:
         """How many."""
-        return len(next(iter(self.u.values()))) if isinstance(self.u, dict) else len(self.u)
+        return _count(self.u)
 
 
-def read_inputs(model: Any, path: Path, input: Any, points: Any) -> Found:
-    """Find the input functions of a file: by the names of data sets, or else by the model's shape."""
-    u: Any
-    where = None if points is None else _points(points)
-    try:
-        data = read(path, input=input)
-        part = "train" if data.u_test is None else "test"
-        u, s = getattr(data, f"u_{part}"), getattr(data, f"s_{part}")
-        if _fits(model, u):
-            return _with_truth(model, data, _as_model(model, u), s, part, where)
-    except InputError:
-        pass
+def read_inputs(model: Any, path: Path, **names: Any) -> Found:
+    """Find the input functions of a file: by the names of data sets, or else by the model's shape.
+
+    The names are those of `read`.
+    """
+    asked = names.get("input") or []
     with open_arrays(path) as arrays:
-        names = [input] if isinstance(input, str) else list(input or ())
-        for name in names:
-            if name not in arrays:
-                raise InputError(f"{str(path)!r} has no array {name!r}; it has {', '.join(arrays)}.")
-        wanted = model._inputs
-        if wanted is not None:
-            chosen = dict(zip(wanted.names, names, strict=False)) if names else {n: n for n in wanted.names}
-            absent = [name for name in wanted.names if chosen.get(name) not in arrays]
-            if absent:
-                raise InputError(
-                    f"the model has the inputs {', '.join(wanted.names)}; {str(path)!r} lacks "
-                    f"{', '.join(absent)} (it has {', '.join(arrays)}). Name them in order with --input."
-                )
-            u = {name: np.asarray(load(arrays[chosen[name]]), float) for name in wanted.names}
-            return Found(u, where, None, f"input functions: {', '.join(chosen.values())}")
-        fitting = [name for name in names or arrays if _fits(model, arrays[name])]
+        search = Search(arrays, names.get("index"))
+        given = search.named(asked, "input")
+        search.named(names.get("output"), "output")
+        own = {"input": model._inputs and model._inputs.names, "output": model._layout.names}
+        for flag, known in own.items():  # the names that the model was fitted with
+            if names.get(flag) is None and known and all(name in arrays for name in known):
+                names[flag] = list(known)
+    in_full = bool(given) and given == ([asked] if isinstance(asked, str) else list(asked))
+    try:
+        data = read(path, **names)
+        part = "train" if data.u_test is None or in_full else "test"
+        u = getattr(data, f"u_{part}")
+        if _fits(model, u):
+            return _with_truth(model, data, _as_model(model, u), part)
+        why = f"its input functions {_said(u)} are not those of the model, {_wanted(model)}."
+    except InputError as error:
+        why = str(error)
+    with open_arrays(path) as arrays:
+        if model._inputs is not None:
+            return _several(model, path, arrays, given, why)
+        fitting = [name for name in given or arrays if _fits(model, arrays[name])]
         if len(fitting) != 1:
-            listed = ", ".join(f"{name} {tuple(arrays[name].shape)}" for name in arrays)
-            how = "several arrays fit" if fitting else "none does"
+            listed = ", ".join(f"{name} {tuple(arrays[name].shape)}" for name in given or arrays)
             raise InputError(
-                f"the model takes input functions of shape (N, {', '.join(map(str, model.input_shape_))}), "
-                f"and of {listed} in {str(path)!r} {how}. Name one with --input."
+                f"the model takes input functions {_wanted(model)}, one a row; in {str(path)!r} "
+                + (
+                    f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
+                    if fitting
+                    else f"there is none, but {listed or 'nothing'}. Sample the functions where those of the "
+                    "training were sampled."
+                )
             )
         u = _as_model(model, np.asarray(load(arrays[fitting[0]]), float))
-        return Found(u, where, None, f"input functions: {fitting[0]} {u.shape}")
+        return Found(u, f"input functions: {fitting[0]} {u.shape}", why=why)
 
 
-def _with_truth(model: Any, data: OperatorData, u: Any, s: Any, part: str, where: Any) -> Found:
-    n = len(next(iter(u.values()))) if isinstance(u, dict) else len(u)
-    told = f"{n} {part + ' ' if data.u_test is not None else ''}functions"
+def points_from(model: Any, given: str, path: Path) -> np.ndarray:
+    """Where to predict: a file of points, or the name of an array in the file of functions."""
+    with open_arrays(given if Path(given).exists() else path) as arrays:
+        if Path(given).exists():
+            found = [np.asarray(load(array), float) for array in arrays.values()]
+        elif given in arrays:
+            found = [np.asarray(load(arrays[given]), float)]
+        else:
+            raise InputError(
+                f"--points {given}: there is no such file, and no such array in {str(path)!r}. There are: "
+                f"{Search(arrays, None).listed()}."
+            )
+    if not found or len({len(column) if column.ndim else 0 for column in found}) > 1:
+        raise InputError(f"--points {given}: it must hold one list of points, (M, d), one a row.")
+    points = found[0] if len(found) == 1 else np.column_stack(found)
+    points = points.reshape(-1, 1) if points.ndim < 2 else points
+    dimension = model._places_given.shape[1]
+    if points.shape[-1] != dimension or points.size == 0:
+        raise InputError(
+            f"--points {given}: the points of this model have {dimension} coordinate(s), so that an array "
+            f"(M, {dimension}) is needed; got {points.shape}."
+        )
+    return points
+
+
+def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str], why: str) -> Found:
+    """The inputs of a model with several, by their names or in the order given."""
+    wanted = model._inputs.names
+    chosen = dict(zip(wanted, given or wanted, strict=False))
+    absent = [name for name in wanted if chosen.get(name) not in arrays]
+    if absent or len(given) > len(wanted):
+        raise InputError(
+            f"the model takes {len(wanted)} input functions, {', '.join(wanted)}; {str(path)!r} has "
+            f"{', '.join(arrays)}"
+            + (f", and you named {', '.join(given)}" if given else "")
+            + ". Name them in this order: "
+            + " ".join("--input NAME" for _ in wanted)
+            + "."
+        )
+    u = {name: np.asarray(load(arrays[chosen[name]]), float) for name in wanted}
+    if len({len(part) for part in u.values()}) > 1:
+        raise InputError(
+            f"the input functions must have as many rows, one for each function; got {_said(u)}."
+        )
+    return Found(u, f"input functions: {', '.join(chosen.values())}", why=why)
+
+
+def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
+    s = getattr(data, f"s_{part}")
+    told = f"{_count(u)} {part + ' ' if data.u_test is not None else ''}functions"
     if data.components is not None and hasattr(s, "shape"):
         s = {name: s[..., i] for i, name in enumerate(data.components)}
-    if where is not None:
-        return Found(u, where, None, told)
     if isinstance(s, Scattered):
-        return Found(u, s, s, told)
+        return Found(u, told, s, s, data.sensors)
     here = model._needs_points or (
         data.points is not None and not np.array_equal(np.asarray(data.points), model._places_given)
     )
-    return Found(u, data.points if here else None, s, told)
+    return Found(u, told, data.points if here else None, s, data.sensors)
+
+
+def _count(u: Any) -> int:
+    return len(next(iter(u.values()))) if isinstance(u, dict) else len(u)
 
 
 def _fits(model: Any, u: Any) -> bool:
@@ -97,8 +154,13 @@ def _as_model(model: Any, u: Any) -> Any:
     return u if isinstance(u, dict) else np.asarray(u, float).reshape(len(u), *model.input_shape_)
 
 
-def _points(points: str) -> np.ndarray:
-    with open_arrays(points) as arrays:
-        if len(arrays) != 1:
-            raise InputError(f"{points!r} must hold one array of points (M, d), it has {', '.join(arrays)}.")
-        return np.asarray(load(next(iter(arrays.values()))), float)
+def _said(u: Any) -> str:
+    if isinstance(u, dict):
+        return ", ".join(f"{name} {_said(part)}" for name, part in u.items())
+    return str(tuple(u.shape))
+
+
+def _wanted(model: Any) -> str:
+    if model._inputs is not None:
+        return ", ".join(model._inputs.names)
+    return f"(N, {', '.join(map(str, model.input_shape_))})"

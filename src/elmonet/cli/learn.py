@@ -8,68 +8,94 @@ from typing import Annotated, Any
 
 import typer
 
-from elmonet._check import InputError
-from elmonet.cli.telling import InputName, Json, OutputName, PointsName, Stopped, Told, require_place
+from elmonet._check import InputError, choice, number
+from elmonet.cli.paths import open_model, require_data, require_data_place, require_place
+from elmonet.cli.telling import (
+    IndexName,
+    InputName,
+    OutputName,
+    PointsName,
+    SensorsName,
+    Stopped,
+    Told,
+    one_or_more,
+)
 
-__all__ = ["fit", "predict"]
+__all__ = ["fit", "named_outputs", "predict", "relative_error"]
+
+_BLOCKS = "In blocks: more than memory holds"
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A file of functions; elmonet info tells what is in it.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of the model.")],
+    data: Annotated[
+        Path,
+        typer.Argument(help="A file of functions; elmonet info tells what is in it.", metavar="DATA"),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the model to write.", metavar="FILE")],
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
-    sensors: Annotated[str | None, typer.Option(help="Name of the sensors' places.")] = None,
-    index: Annotated[
-        str | None, typer.Option(help="Name of the integers that say which function a value belongs to.")
-    ] = None,
+    sensors: SensorsName = None,
+    index: IndexName = None,
     missing: Annotated[
-        str, typer.Option(help="What NaN in the outputs means: raise an error, or ignore.")
+        str, typer.Option(help="What to do with NaN in the outputs: raise or ignore.", metavar="WORD")
     ] = "raise",
     time_budget: Annotated[
-        float | None, typer.Option(min=0, help="Seconds after which nothing new is tried.")
+        float | None,
+        typer.Option(min=0, help="Seconds after which nothing new is tried.", metavar="SECONDS"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.", metavar="N")] = 0,
     width: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Choose nothing: so many random features.", rich_help_panel="More than memory holds"
+            min=1, help="Random features.", metavar="N", show_default="1000", rich_help_panel=_BLOCKS
         ),
     ] = None,
     activation: Annotated[
         str | None,
-        typer.Option(help="Their activation.", show_default="tanh", rich_help_panel="More than memory holds"),
+        typer.Option(help="Their activation.", metavar="WORD", show_default="tanh", rich_help_panel=_BLOCKS),
     ] = None,
     scale: Annotated[
         float | None,
-        typer.Option(help="Their scale.", show_default="0.5", rich_help_panel="More than memory holds"),
+        typer.Option(
+            min=0, help="Their scale.", metavar="NUMBER", show_default="0.5", rich_help_panel=_BLOCKS
+        ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Read in blocks and take no more than this, as 2GB.",
-            rich_help_panel="More than memory holds",
+            help="Take no more than this, as 2GB.",
+            metavar="SIZE",
+            show_default="half of what is free",
+            rich_help_panel=_BLOCKS,
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             help="File that is written now and then, and gone on from.",
-            rich_help_panel="More than memory holds",
+            metavar="FILE",
+            rich_help_panel=_BLOCKS,
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Threads.", show_default="cores", rich_help_panel="More than memory holds"),
+        typer.Option(min=1, help="Threads.", metavar="N", show_default="cores", rich_help_panel=_BLOCKS),
     ] = None,
-    json: Json = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: understood, summary, loo_error, leaderboard, "
+            "test_error; in blocks understood, functions, loo_error, alpha, rate; seconds, wrote.",
+        ),
+    ] = False,
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
     Everything is chosen by leave-one-out. A file that memory cannot hold, and any for which one of the last
-    options is given, is read in blocks, with random features of a given width; with a checkpoint, such a fit
-    goes on where it was stopped or killed.
+    options is given, is read in blocks: then nothing is chosen but the ridge, and the features are random, of
+    a given width. With a checkpoint, such a fit goes on where it was stopped or killed.
 
     **Examples**
 
@@ -79,22 +105,33 @@ def fit(
 
     elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
     """
-    from elmonet.memory import available
+    from elmonet.memory import available, bytes_of
 
-    require_place(out)
+    require_data(data)
+    require_place(out, data, model=True)
+    choice(missing, "--missing", ("raise", "ignore"))
+    if time_budget is not None:
+        number(time_budget, "--time-budget", strict=True)
+    if scale is not None:
+        number(scale, "--scale", strict=True)
+    if memory is not None:
+        bytes_of(memory)
+    if checkpoint is not None:
+        require_place(checkpoint, data)
     told = Told(json)
     names = {
-        "input": _name(input),
-        "output": _name(output),
+        "input": one_or_more(input),
+        "output": one_or_more(output),
         "points": points,
         "sensors": sensors,
         "index": index,
     }
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     network = {"width": width, "activation": activation, "scale": scale}
-    asked = any(value is not None for value in (*blockwise.values(), *network.values()))
+    asked = [f"--{name}" for name, value in (blockwise | network).items() if value is not None]
     begun = perf_counter()
     if asked or _stored_bytes(data) > available() / 4:
+        _require_blocks(asked, missing, time_budget)
         model = _fit_blocks(told, data, names, blockwise, network, seed)
     else:
         model = _fit_auto(told, data, names, missing, time_budget, seed)
@@ -105,37 +142,61 @@ def fit(
     told.end()
 
 
-def _fit_auto(
-    told: Told, path: Path, names: dict[str, Any], missing: str, budget: float | None, seed: int
-) -> Any:
-    from elmonet import AutoELMDeepONet, read
+def _require_blocks(asked: list[str], missing: str, budget: float | None) -> None:
+    """Raise if an option was given that a fit in blocks does not know."""
+    because = f"with {asked[0]}" if asked else "because memory cannot hold them"
+    if missing == "ignore":
+        raise InputError(
+            f"the functions are read in blocks, {because}, and there every value must be known: --missing "
+            "ignore needs a fit in memory. Leave out the functions with NaN."
+        )
+    if budget is not None:
+        raise InputError(
+            f"--time-budget limits a search, and there is none {because}: the functions are read in blocks, "
+            "and nothing is chosen but the ridge. Leave one of them out."
+        )
+
+
+def _understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
+    """Tell what is taken as what; the roles."""
     from elmonet.data.read import open_roles
-    from elmonet.progress import progress_bar
 
     arrays, roles = open_roles(path, **names)
     arrays.close()
     told.line(f"{path}:")
     for reason in roles.reasons:
         told.line(f"  {reason}")
+    told.fact(understood=list(roles.reasons))
+    return roles
+
+
+def _fit_auto(
+    told: Told, path: Path, names: dict[str, Any], missing: str, budget: float | None, seed: int
+) -> Any:
+    from elmonet import AutoELMDeepONet, read
+    from elmonet.cli.usable import require_usable
+    from elmonet.data import Scattered
+    from elmonet.progress import progress_bar
+
+    _understood(told, path, names)
     data = read(path, **names)
+    require_usable(data, missing)
     with progress_bar() as progress:
         try:
             model = AutoELMDeepONet(
                 time_budget=budget, progress=progress, missing=missing, random_state=seed
-            ).fit(data.u_train, _named_outputs(data, data.s_train), data.points)
+            ).fit(data.u_train, named_outputs(data, data.s_train), data.points)
         except KeyboardInterrupt:
             raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
     told.line(model.summary())
-    told.fact(
-        understood=list(roles.reasons),
-        summary=model.summary(),
-        loo_error=model.loo_error_,
-        leaderboard=model.leaderboard_,
-    )
+    told.fact(summary=model.summary(), loo_error=model.loo_error_, leaderboard=model.leaderboard_)
     if data.u_test is not None:
-        error = test_error(model, data.u_test, _named_outputs(data, data.s_test), data.points)
-        told.fact(test_error=error)
-        told.line(f"Error on the file's test functions: {error:.3g}.")
+        truth = named_outputs(data, data.s_test)
+        where = truth if isinstance(truth, Scattered) else data.points
+        error = relative_error(model.predict(data.u_test, points=where), truth)
+        if error is not None:
+            told.fact(test_error=error)
+            told.line(f"Error on the file's test functions: {error:.3g}.")
     return model
 
 
@@ -151,9 +212,17 @@ def _fit_blocks(
     from elmonet.data.stored import open_pairs
     from elmonet.progress import progress_bar
 
+    roles = _understood(told, path, names)
+    if roles.scattered or isinstance(roles.u_train, dict):
+        what = "values that each have a point of their own" if roles.scattered else "several input functions"
+        raise InputError(
+            f"{what} are fitted in memory, not in blocks: leave out --memory, --checkpoint, --workers, "
+            "--width, --activation and --scale, and give fewer functions if memory cannot hold them."
+        )
     u, s, points = open_pairs(path, **names)
-    functions, inputs, outputs = u.shape[0], tuple(u.shape[1:]), tuple(s.shape[1:])
-    told.line(f"{path}: {functions:,} functions, inputs {inputs}, outputs {outputs}")
+    functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
+    components = f" with {s.shape[2]} components" if len(s.shape) > 2 else ""
+    told.line(f"{functions:,} functions, inputs {inputs}, outputs at {M} points{components}")
     features = SLFN(network["width"] or 1000, network["activation"] or "tanh", network["scale"] or 0.5)
     model, begun = ELMDeepONet(Linear() + features, random_state=seed), perf_counter()
     with progress_bar() as progress:
@@ -173,21 +242,41 @@ def _fit_blocks(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.")],
-    data: Annotated[Path, typer.Argument(help="File of input functions.")],
+    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.", metavar="MODEL")],
+    data: Annotated[Path, typer.Argument(help="File of input functions.", metavar="DATA")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="File of the predictions: npz, h5, zarr, mat, nc, csv, npy.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File of the predictions to write: npz, h5, zarr, mat, nc, csv, npy.",
+            metavar="FILE",
+        ),
     ],
-    input: InputName = None,
     points: Annotated[
         str | None,
-        typer.Option(help="Where to predict: a npy or csv file.", show_default="the points of the training"),
+        typer.Option(
+            help="Where to predict: a npy or csv file, or a name in DATA.",
+            metavar="FILE",
+            show_default="the points of the training",
+        ),
     ] = None,
-    json: Json = False,
+    input: InputName = None,
+    output: OutputName = None,
+    index: IndexName = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: functions, shapes, seconds, wrote, and, if the "
+            "file holds outputs, error.",
+        ),
+    ] = False,
 ) -> None:
     """Predict output functions for the input functions in a file.
 
-    Writes the predictions s and their points. If the file holds output functions too, their error is told.
+    Writes the predictions s and their points; to csv and npy, the predictions alone. Of a file with test
+    functions, these are predicted. If the file holds output functions too, their error is told.
 
     **Examples**
 
@@ -195,76 +284,84 @@ def predict(
 
     elmonet predict operator.elmonet new.npz -o predictions.h5 --points grid.npy
     """
-    from elmonet import load
-    from elmonet.cli.inputs import read_inputs
+    from elmonet.cli.inputs import points_from, read_inputs
+    from elmonet.data import Scattered
     from elmonet.data.write import write_data
 
-    require_place(out)
+    fitted = open_model(model)
+    require_data(data)
+    require_data_place(out, model, data)
     told = Told(json)
-    fitted = load(model)
-    found = read_inputs(fitted, data, _name(input), points)
+    found = read_inputs(fitted, data, input=one_or_more(input), output=one_or_more(output), index=index)
+    where = found.points if points is None else points_from(fitted, points, data)
+    if where is None and fitted._needs_points:
+        raise InputError(
+            "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
+            f"array (M, {fitted._places_given.shape[1]}) with one point a row."
+        )
     told.line(f"{data}: {found.told}")
     begun = perf_counter()
-    predicted = fitted.predict(found.u, points=found.points)
+    predicted = fitted.predict(found.u, points=where)
     seconds = perf_counter() - begun
     arrays = {**predicted} if isinstance(predicted, dict) else {"s": predicted}
-    places: Any = fitted._places_given if found.points is None else found.points
-    if hasattr(places, "index"):
-        arrays["index"], places = places.index, places.points
-    write_data(out, arrays | ({} if out.suffix == ".npy" else {"points": places}))
     shapes = {name: array.shape for name, array in arrays.items()}
+    if isinstance(where, Scattered):
+        arrays |= {"index": where.index, "points": where.points}
+    elif out.suffix.lower() not in (".npy", ".csv"):
+        arrays["points"] = fitted._places_given if where is None else where
+    write_data(out, arrays)
     told.fact(functions=found.functions, shapes=shapes, seconds=seconds, wrote=str(out))
     told.line(
         f"{found.functions} functions in {1e3 * seconds:.3g} ms; wrote "
-        + ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         + f" to {out}"
     )
-    if found.truth is not None:
-        error = test_error(fitted, found.u, found.truth, found.points)
-        told.fact(error=error)
-        told.line(f"relative error against the file's own outputs: {error:.3g}")
+    if found.truth is not None and points is None:
+        error = relative_error(predicted, found.truth)
+        if error is not None:
+            told.fact(error=error)
+            told.line(f"relative error against the file's own outputs: {error:.3g}")
     told.end()
 
 
-def test_error(model: Any, u: Any, s: Any, points: Any) -> float:
-    """The mean relative error of a model on functions with known outputs, in any shape."""
+def relative_error(predicted: Any, truth: Any) -> float | None:
+    """The mean relative error of predictions of functions with known outputs, None if these are others."""
     import numpy as np
 
     from elmonet import relative_l2
     from elmonet.data import Scattered
     from elmonet.metrics import reference_norms
 
-    if isinstance(s, Scattered):
-        predicted, truth = model.predict(u, points=s), s.values
-        assert truth is not None
+    if isinstance(truth, dict):
+        if not isinstance(predicted, dict) or set(predicted) != set(truth):
+            return None
+        parts = [relative_error(predicted[name], truth[name]) for name in truth]
+        return None if None in parts else float(np.mean(np.array(parts, dtype=float)))
+    predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
+    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
+    if predicted.size != known.size:
+        return None
+    predicted = predicted.reshape(known.shape)
+    if isinstance(truth, Scattered):
         squares = [
-            np.bincount(s.index, (A.reshape(len(A), -1) ** 2).sum(axis=1)) for A in (predicted - truth, truth)
+            np.bincount(truth.index, (A.reshape(len(A), -1) ** 2).sum(axis=1))
+            for A in (predicted - known, known)
         ]
-        known = np.bincount(s.index) > 0
-        missed, norms = (np.sqrt(A[known]) for A in squares)
+        there = np.bincount(truth.index) > 0
+        missed, norms = (np.sqrt(A[there]) for A in squares)
         return float(np.mean(missed / reference_norms(norms)))
-    predicted = model.predict(u, points=points)
-    if isinstance(s, dict):
-        return float(np.mean([relative_l2(predicted[name], s[name]) for name in s]))
-    s = np.asarray(s, dtype=float)
-    return relative_l2(np.where(np.isnan(s), 0, predicted.reshape(s.shape)), np.nan_to_num(s))
+    return relative_l2(np.where(np.isnan(known), 0, predicted), np.nan_to_num(known))
 
 
-def _named_outputs(data: Any, s: Any) -> Any:
+def named_outputs(data: Any, s: Any) -> Any:
     """Outputs with named components as a dictionary."""
     if data.components is None or not hasattr(s, "shape"):
         return s
     return {name: s[..., i] for i, name in enumerate(data.components)}
 
 
-def _name(names: list[str] | None) -> Any:
-    return names[0] if names and len(names) == 1 else names or None
-
-
 def _stored_bytes(path: Path) -> int:
     """The size of a file or folder that can be read in blocks; 0 of any other."""
-    if not path.exists():
-        raise InputError(f"there is no file or folder {str(path)!r}.")
     if path.suffix.lower() not in (".zarr", ".h5", ".hdf5", "", ".npy"):
         return 0
     files = path.rglob("*") if path.is_dir() else [path]

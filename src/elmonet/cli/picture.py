@@ -8,25 +8,38 @@ from typing import Annotated, Any
 import typer
 
 from elmonet._check import InputError
-from elmonet.cli.telling import InputName, Json, Told, require_place
+from elmonet.cli.paths import open_model, require_data, require_place
+from elmonet.cli.telling import IndexName, InputName, OutputName, PointsName, Told, one_or_more
 
 __all__ = ["plot"]
 
+_NOTHING_KNOWN = "function {} has no known value to compare with; take another --function."
+
 
 def plot(
-    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.")],
-    data: Annotated[Path, typer.Argument(help="File of input and output functions.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Picture to write: png, pdf or svg.")],
-    function: Annotated[int, typer.Option(min=0, help="Which function, counted from 0.")] = 0,
+    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.", metavar="MODEL")],
+    data: Annotated[Path, typer.Argument(help="File of input and output functions.", metavar="DATA")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Picture to write: png, pdf or svg.", metavar="FILE")
+    ],
+    function: Annotated[int, typer.Option(min=0, help="Which function, counted from 0.", metavar="N")] = 0,
     component: Annotated[
-        str | None, typer.Option(help="Which component, by name or number.", show_default="the first")
+        str | None,
+        typer.Option(help="Which component, by name or number.", metavar="NAME", show_default="the first"),
     ] = None,
     input: InputName = None,
-    json: Json = False,
+    output: OutputName = None,
+    points: PointsName = None,
+    index: IndexName = None,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object and nothing else: function, error, wrote."),
+    ] = False,
 ) -> None:
-    """Draw a prediction beside the truth: on a line, on a plane, or, at scattered points, value by value.
+    """Draw a prediction beside the truth.
 
-    Of the file's test functions, or, if it has none, of all.
+    On a line, on a plane, or, at scattered points, value by value. Of the file's test functions, or, if it
+    has none, of all.
 
     **Examples**
 
@@ -34,31 +47,33 @@ def plot(
 
     elmonet plot operator.elmonet data.npz -o fit.png --function 7
     """
-    from elmonet import load
     from elmonet.cli.inputs import read_inputs
-    from elmonet.cli.learn import _name
     from elmonet.data import Scattered
 
-    require_place(out)
     if out.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
-    fitted = load(model)
-    found = read_inputs(fitted, data, _name(input), None)
+    require_place(out, model, data)
+    fitted = open_model(model)
+    require_data(data)
+    names = {"input": one_or_more(input), "output": one_or_more(output), "points": points, "index": index}
+    found = read_inputs(fitted, data, **names)
     if found.truth is None:
         raise InputError(
-            f"{str(data)!r} holds input functions only; a picture needs output functions to compare."
+            f"a picture needs output functions to compare, and in {str(data)!r} none is found: {found.why}"
         )
     if function >= found.functions:
-        raise InputError(f"there are {found.functions} functions, counted from 0; got --function {function}.")
+        raise InputError(
+            f"there are {found.functions} functions, counted from 0: the last is --function "
+            f"{found.functions - 1}, got {function}."
+        )
+    _without_windows()
     u = (
         {k: v[function : function + 1] for k, v in found.u.items()}
         if isinstance(found.u, dict)
         else found.u[function : function + 1]
     )
-    if isinstance(found.truth, Scattered):
-        error = _draw_scattered(fitted, u, found.truth.of_functions([function]), out)
-    else:
-        error = _draw(fitted, u, found, function, component, data.stem, out)
+    draw = _draw_scattered if isinstance(found.truth, Scattered) else _draw
+    error = draw(fitted, u, found, function, component, out, data.stem)
     told = Told(json)
     told.fact(function=function, error=error, wrote=str(out))
     told.line(f"function {function}: relative error {error:.3g}; wrote {out}")
@@ -66,7 +81,7 @@ def plot(
 
 
 def _draw(
-    fitted: Any, u: Any, found: Any, function: int, component: str | None, name: str, out: Path
+    fitted: Any, u: Any, found: Any, function: int, component: str | None, out: Path, name: str
 ) -> float:
     """Functions at common points, on a line or a plane."""
     import numpy as np
@@ -76,39 +91,96 @@ def _draw(
 
     points = fitted._places_given if found.points is None else np.asarray(found.points, float)
     points = points.reshape(-1, points.shape[-1]) if points.ndim > 1 else points[:, None]
-    predicted, truth = fitted.predict(u, points=found.points), found.truth
-    if isinstance(truth, dict):
-        truth = {key: part[function : function + 1] for key, part in truth.items()}
-        chosen = next(iter(truth)) if component is None else component
-        if chosen not in truth:
-            raise InputError(f"there is no component {chosen!r}; there are {', '.join(truth)}.")
-        predicted, truth, name = predicted[chosen], truth[chosen], f"{name}, {chosen}"
-    else:
-        truth = truth[function : function + 1]
-        if truth.size > len(points):
-            number = int(component) if component is not None and component.isdecimal() else 0
-            if component not in (None, str(number)) or number >= truth.shape[-1]:
-                raise InputError(
-                    f"there are {truth.shape[-1]} components, counted from 0; got {component!r}."
-                )
-            predicted, truth, name = predicted[..., number], truth[..., number], f"{name}, component {number}"
-    predicted, truth = (np.asarray(A, float).reshape(1, -1) for A in (predicted, truth))
+    own = (
+        {key: part[function] for key, part in found.truth.items()}
+        if isinstance(found.truth, dict)
+        else found.truth[function]
+    )
+    predicted, truth, chosen = _one(fitted.predict(u, points=found.points), own, len(points), component)
+    known = np.isfinite(truth)
+    if not known.any():
+        raise InputError(_NOTHING_KNOWN.format(function))
+    points, truth, predicted = points[known], truth[None, known], predicted[None, known]
     d = points.shape[1]
     if d > 2:
-        _parity(truth[0], predicted[0], out)
+        _parity(truth, predicted, out)
         return relative_l2(predicted, truth)
     inputs = np.asarray(next(iter(u.values())) if isinstance(u, dict) else u, float).reshape(1, -1)
-    sensors = (
-        np.linspace(0, 1, inputs.shape[1])[:, None]
-        if d == 1 and inputs.shape[1] > 1
-        else np.zeros((inputs.shape[1], 2))
-    )
+    sensors = _sensors(found.sensors, inputs.shape[1], points)
+    name = f"{name}, {chosen}" if chosen else name
     shown = OperatorData(inputs, truth, inputs, truth, sensors=sensors, points=points, name=name)
-    axes = (pictures.prediction if d == 1 else pictures.field)(_Known(predicted), shown)
-    first = axes if d == 1 else axes[0]
+    picture: Any = pictures.prediction if d == 1 else pictures.field
+    axes = picture(_Known(predicted), shown)
+    first = np.ravel(axes)[0]
     first.set_title(first.get_title().replace("test 0", f"function {function}"), fontsize="medium")
     _save(axes, out)
     return relative_l2(predicted, truth)
+
+
+def _draw_scattered(
+    fitted: Any, u: Any, found: Any, function: int, component: str | None, out: Path, _: str
+) -> float:
+    """A function at points of its own, value by value."""
+    from elmonet import relative_l2
+
+    if function not in found.truth.index:
+        raise InputError(_NOTHING_KNOWN.format(function))
+    own = found.truth.of_functions([function])
+    predicted, truth, _ = _one(fitted.predict(u, points=own), own.values, len(own), component)
+    _parity(truth, predicted, out)
+    return relative_l2(predicted, truth)
+
+
+def _one(predicted: Any, truth: Any, n: int, wanted: str | None) -> tuple[Any, Any, str]:
+    """Prediction and truth (n,) of one component, and how it is called."""
+    guesses, values = _components(predicted, n), _components(truth, n)
+    if not isinstance(truth, dict) and len(guesses) == len(values):
+        values = dict(zip(guesses, values.values(), strict=True))
+    if set(guesses) != set(values):
+        raise InputError(
+            f"the model predicts {_told(predicted)}, and the file holds {_told(truth)}: it was fitted to "
+            "other output functions. Say which: --output NAME."
+        )
+    names = list(values)
+    chosen = names[0] if wanted is None else wanted
+    if chosen not in names and chosen.isdecimal() and int(chosen) < len(names):
+        chosen = names[int(chosen)]
+    if chosen not in names:
+        raise InputError(
+            f"there is no component {chosen!r}; there "
+            + (f"are {', '.join(names)}." if len(names) > 1 else "is only one: leave out --component.")
+        )
+    called = f"component {chosen}" if chosen.isdecimal() else chosen
+    return guesses[chosen], values[chosen], called if len(names) > 1 else ""
+
+
+def _components(values: Any, n: int) -> dict[str, Any]:
+    """The components of values at n points, each (n,), by name or number; none if there are other points."""
+    import numpy as np
+
+    if isinstance(values, dict):
+        return {name: np.ravel(part) for name, part in values.items() if np.size(part) == n}
+    columns = np.asarray(values, float)
+    if columns.size % n:
+        return {}
+    columns = columns.reshape(n, -1)
+    return {str(i): columns[:, i] for i in range(columns.shape[1])}
+
+
+def _told(values: Any) -> str:
+    return ", ".join(values) if isinstance(values, dict) else f"{values.size} values a function"
+
+
+def _sensors(given: Any, m: int, points: Any) -> Any:
+    """Where the input is known, for its panel: given, or spread over the points; on a plane, no panel."""
+    import numpy as np
+
+    if points.shape[1] == 1 and m > 1:
+        if given is not None and np.shape(given) == (m, 1):
+            return given
+        if given is None:
+            return np.linspace(points.min(), points.max(), m)[:, None]
+    return np.zeros((m, 2))
 
 
 class _Known:
@@ -121,14 +193,6 @@ class _Known:
         return self.predicted
 
 
-def _draw_scattered(fitted: Any, u: Any, truth: Any, out: Path) -> float:
-    import numpy as np
-
-    predicted = fitted.predict(u, points=truth)
-    _parity(truth.values.ravel(), predicted.ravel(), out)
-    return float(np.linalg.norm(predicted - truth.values) / (np.linalg.norm(truth.values) or 1.0))
-
-
 def _parity(truth: Any, predicted: Any, out: Path) -> None:
     """Predicted against true values."""
     from elmonet.plot import parity
@@ -136,8 +200,19 @@ def _parity(truth: Any, predicted: Any, out: Path) -> None:
     _save(parity(truth, predicted), out)
 
 
+def _without_windows() -> None:
+    """Draw to files, also where there is no screen."""
+    try:
+        import matplotlib
+    except ImportError:
+        return  # the drawing says how to install it
+    matplotlib.use("Agg")
+
+
 def _save(axes: Any, out: Path) -> None:
     import numpy as np
+    from matplotlib import pyplot
 
     figure = np.ravel(axes)[0].figure
     figure.savefig(out, dpi=150, bbox_inches="tight")
+    pyplot.close(figure)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elmonet._check import FileError, choice
+from elmonet.cli.paths import require_place
 from elmonet.cli.telling import Stopped
 
 if TYPE_CHECKING:
@@ -79,7 +81,13 @@ def reproduce(
         "functions": functions,
     }
     effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    chosen = [name.replace("-", "_") for name in experiments or EXPERIMENTS]
+    chosen = [
+        choice(name.replace("-", "_"), "experiment", EXPERIMENTS) for name in experiments or EXPERIMENTS
+    ]
+    if json is not None and str(json) != "-":
+        require_place(json)
+    if out.exists() and not out.is_dir():
+        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
     with progress_bar() as progress:
         try:
             results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)

@@ -3,46 +3,75 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+import shutil
 import sys
+import textwrap
 import warnings
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from elmonet._check import FileError
-
 __all__ = [
+    "IndexName",
     "InputName",
-    "Json",
     "OutputName",
     "PointsName",
+    "SensorsName",
     "Stopped",
     "Told",
     "complain",
+    "one_or_more",
     "plain_warnings",
-    "require_place",
 ]
 
 InputName = Annotated[
     list[str] | None,
     typer.Option(
-        "--input", help="Name of the input functions; twice or more for several.", show_default="guessed"
+        "--input",
+        help="Name of the input functions; twice or more for several.",
+        metavar="NAME",
+        show_default="guessed",
     ),
 ]
 OutputName = Annotated[
     list[str] | None,
     typer.Option(
-        "--output", help="Name of the output functions; several are components.", show_default="guessed"
+        "--output",
+        help="Name of the output functions; several are components.",
+        metavar="NAME",
+        show_default="guessed",
     ),
 ]
 PointsName = Annotated[
     str | None,
     typer.Option(
-        "--points", help="Name of the output points, or a npy or csv file of them.", show_default="guessed"
+        "--points",
+        help="Name of the output points, or a npy or csv file of them.",
+        metavar="NAME",
+        show_default="guessed",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+SensorsName = Annotated[
+    str | None,
+    typer.Option(
+        "--sensors", help="The same for the input functions.", metavar="NAME", show_default="guessed"
+    ),
+]
+IndexName = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        help="Name of the integers that say which function a value belongs to.",
+        metavar="NAME",
+        show_default="guessed",
+    ),
+]
+_NARROWEST = 40
+_INSIDE_A_SHAPE = re.compile(r"(?<=[\dN],) (?=\d)")
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 class Stopped(Exception):
@@ -57,9 +86,9 @@ class Told:
         self.facts: dict[str, Any] = {}
 
     def line(self, text: str = "") -> None:
-        """A line for people."""
+        """A line for people, or some, no wider than the terminal."""
         if not self.as_json:
-            typer.echo(text)
+            typer.echo(_wrapped(text))
 
     def fact(self, **facts: Any) -> None:
         """Something for programs."""
@@ -68,32 +97,57 @@ class Told:
     def end(self) -> None:
         """The object, if it is wanted."""
         if self.as_json:
-            typer.echo(json.dumps(self.facts, indent=1, default=_as_json))
+            typer.echo(json.dumps(_plain(self.facts), indent=1, allow_nan=False))
 
 
 def complain(message: str, code: int) -> int:
-    """Say what is wrong on standard error; the exit code."""
-    print(f"elmonet: {message}" if code in (1, 2) else message, file=sys.stderr)
+    """Say what is wrong on standard error, in one line; the exit code."""
+    _to_stderr(f"elmonet: {message}" if code in (1, 2) else message)
     return code
-
-
-def require_place(out: Path) -> None:
-    """Raise before anything is computed if a file cannot be written there."""
-    if out.is_dir() or not out.parent.is_dir():
-        raise FileError(f"cannot write {str(out)!r}: it must name a file in a folder that exists.")
 
 
 def plain_warnings() -> None:
     """Warnings as one line on standard error, each once."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"note: {message}", file=sys.stderr)
+        _to_stderr(f"note: {message}")
 
     warnings.simplefilter("once")
     warnings.showwarning = show
 
 
-def _as_json(value: Any) -> Any:
+def one_or_more(names: list[str] | None) -> Any:
+    """The names given to an option that may come several times: None, one name, or a list."""
+    return names[0] if names and len(names) == 1 else names or None
+
+
+def _to_stderr(text: str) -> None:
+    """Lines as they are, for programs to search; for people in a terminal, wrapped."""
+    print(_wrapped(text) if sys.stderr.isatty() else text, file=sys.stderr)
+
+
+def _wrapped(text: str) -> str:
+    """Lines that fit the terminal; what belongs to the same one is indented."""
+    width = max(_NARROWEST, shutil.get_terminal_size().columns)
+    lines = []
+    for line in text.split("\n"):
+        inner = " " * (len(line) - len(line.lstrip()) + 2)
+        kept = _INSIDE_A_SHAPE.sub(_UNBROKEN, line)
+        filled = textwrap.wrap(
+            kept, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
+        )
+        lines += filled or [""]
+    return "\n".join(lines).replace(_UNBROKEN, " ")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; NaN and infinity, which it cannot, as null."""
     if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -1,0 +1,52 @@
+"""Numbers and points that a fit would refuse, told in terms of the options."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from elmonet._check import InputError
+from elmonet.data import OperatorData, Scattered
+
+__all__ = ["require_usable"]
+
+
+def require_usable(data: OperatorData, missing: str) -> None:
+    """Raise about complex numbers, NaN, infinity, and output points that are not known."""
+    inputs = data.u_train if isinstance(data.u_train, dict) else {"": data.u_train}
+    for name, u in inputs.items():
+        what = f"the input functions {name}".strip()
+        _require_finite(what, u, "Leave these functions out, or fill the gaps.")
+    s = data.s_train
+    if isinstance(s, Scattered):
+        return
+    if missing == "ignore":
+        _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Leave these functions out.")
+    else:
+        advice = "With --missing ignore, NaN is a value that is not known, and left out of the fit."
+        _require_finite("the output functions", s, advice)
+    shape = s.shape[1:-1] if data.components else s.shape[1:]
+    if data.points is None and math.prod(shape) > 1 and shape not in _guessed(data.u_train):
+        raise InputError(
+            f"the file does not say where the output functions, of shape {shape}, are known. Say it: "
+            f"--points NAME or FILE, an array ({math.prod(shape)}, d) with one point for each value."
+        )
+
+
+def _require_finite(what: str, functions: np.ndarray, advice: str) -> None:
+    if functions.dtype.kind == "c":
+        raise InputError(f"{what} are complex numbers. Give real and imaginary parts as two arrays.")
+    bad = ~np.isfinite(functions).reshape(len(functions), -1).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"{what} hold NaN or infinity in {bad.sum()} of {len(bad)} functions, the first in row "
+            f"{np.argmax(bad)}. {advice}"
+        )
+
+
+def _guessed(u: np.ndarray | dict[str, np.ndarray]) -> list[tuple[int, ...]]:
+    """The shapes of outputs that are taken to be known where the inputs are."""
+    if isinstance(u, dict):
+        return [(sum(math.prod(part.shape[1:]) for part in u.values()),)]
+    return [u.shape[1:], u.shape[2:]]
