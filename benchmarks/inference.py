@@ -11,6 +11,7 @@ thread each. Written to benchmarks/results/inference.json.
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,10 @@ def solvers(name, data):
                 atol=error,
             )
 
-        return {"spectral collocation": lambda: solve_riccati(u), "solve_ivp, rtol 1e-4": lambda: by_scipy(1e-4)}
+        return {
+            "spectral collocation": lambda: solve_riccati(u),
+            "solve_ivp, rtol 1e-4": lambda: by_scipy(1e-4),
+        }
     if name == "darcy":
         axis = np.linspace(0, 1, 99)
         kappa = np.exp(gaussian_field((axis, axis), 1, 0.2, rng) / 2)
@@ -96,8 +100,8 @@ def main():
                 "M": len(data.points),
                 "p1": model.branch_.width_,
                 "error": relative_l2(model.predict(many), data.s_test),
-                "one": median(lambda: model.predict(one), 500),
-                "each of 200": median(lambda: model.predict(many), 20) / len(many),
+                "one": median(partial(model.predict, one), 500),
+                "each of 200": median(partial(model.predict, many), 20) / len(many),
                 "solvers": {},
             }
             for solver, call in solvers(name, data).items():

@@ -4,7 +4,9 @@
 
 Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper` wrote. Writes the report, its
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
-auto_cost.json; writes docs/peers.md, its figures, and README's other table. A test fails if they disagree.
+auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
+docs/inference.md.
+A test fails if they disagree.
 Draws the pictures of docs/your-data.md.
 """
 
@@ -17,6 +19,7 @@ from elmonet.paper.tables import markdown_table, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
+import inference_page  # noqa: E402
 import peers_page  # noqa: E402
 
 PAPER = ROOT / "docs" / "paper"
@@ -43,6 +46,7 @@ def main():
     (ROOT / "README.md").write_text(readme(results))
     rows, cost = peers_page.load()
     (ROOT / "docs" / "peers.md").write_text(peers_page.page(rows, cost))
+    (ROOT / "docs" / "inference.md").write_text(inference_page.page())
     peers_page.figures(cost, ROOT / "docs" / "figures")
     data_pictures.main()
 

@@ -67,6 +67,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     assert page == differences(results), "run make docs"
     peers = generate["peers_page"]
     assert (ROOT / "docs" / "peers.md").read_text() == peers.page(*peers.load()), "run make docs"
+    assert (ROOT / "docs" / "inference.md").read_text() == generate["inference_page"].page(), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():

@@ -45,7 +45,9 @@ def unaligned_in_words(model: Any) -> str:
 
 def _data(model: Any, search: Search) -> list[str]:
     N, M = search.y.shape
-    lines = [f"Data: {N} functions, inputs of shape {search.X.shape[1:]}, outputs at {M} points."]
+    c = model.best_model_._layout.components
+    where = f"{c} components at {M // c} points" if c else f"at {M} points"
+    lines = [f"Data: {N} functions, inputs of shape {search.X.shape[1:]}, outputs {where}."]
     if model.repeats_.count:
         lines.append(
             f"{model.repeats_.count} inputs repeat others: they were merged, so that leave-one-out leaves "

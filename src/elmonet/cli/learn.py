@@ -24,6 +24,7 @@ from elmonet.cli.telling import (
 __all__ = ["fit", "named_outputs", "predict", "relative_error"]
 
 _BLOCKS = "In blocks: more than memory holds"
+_NETWORK = "Random features, nothing chosen"
 
 
 def fit(
@@ -48,17 +49,17 @@ def fit(
     width: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Random features.", metavar="N", show_default="1000", rich_help_panel=_BLOCKS
+            min=1, help="Random features.", metavar="N", show_default="1000", rich_help_panel=_NETWORK
         ),
     ] = None,
     activation: Annotated[
         str | None,
-        typer.Option(help="Their activation.", metavar="WORD", show_default="tanh", rich_help_panel=_BLOCKS),
+        typer.Option(help="Their activation.", metavar="WORD", show_default="tanh", rich_help_panel=_NETWORK),
     ] = None,
     scale: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Their scale.", metavar="NUMBER", show_default="0.5", rich_help_panel=_BLOCKS
+            min=0, help="Their scale.", metavar="NUMBER", show_default="0.5", rich_help_panel=_NETWORK
         ),
     ] = None,
     memory: Annotated[
@@ -93,9 +94,10 @@ def fit(
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    Everything is chosen by leave-one-out. A file that memory cannot hold, and any for which one of the last
-    options is given, is read in blocks: then nothing is chosen but the ridge, and the features are random, of
-    a given width. With a checkpoint, such a fit goes on where it was stopped or killed.
+    Everything is chosen by leave-one-out. With a width, activation or scale, the features are random, as
+    given, and nothing is chosen but the ridge. So it is too for a file that memory cannot hold, and with
+    --memory, --checkpoint or --workers: these are read in blocks. With a checkpoint, such a fit goes on where
+    it was stopped or killed.
 
     **Examples**
 
@@ -105,6 +107,7 @@ def fit(
 
     elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
     """
+    from elmonet import SLFN, ELMDeepONet, Linear
     from elmonet.memory import available, bytes_of
 
     require_data(data)
@@ -127,15 +130,22 @@ def fit(
         "index": index,
     }
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
-    network = {"width": width, "activation": activation, "scale": scale}
-    asked = [f"--{name}" for name, value in (blockwise | network).items() if value is not None]
+    asked = [f"--{name}" for name, value in blockwise.items() if value is not None]
+    features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
     begun = perf_counter()
     if asked or _stored_bytes(data) > available() / 4:
         _require_blocks(asked, missing, time_budget)
-        model = _fit_blocks(told, data, names, blockwise, network, seed)
+        model = _fit_blocks(told, data, names, blockwise, features, seed)
+    elif any(value is not None for value in (width, activation, scale)):
+        _require_no_search(time_budget, "with --width, --activation or --scale")
+        model = _fit_in_memory(
+            told, data, names, missing, ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
+        )
     else:
         model = _fit_auto(told, data, names, missing, time_budget, seed)
     model.save(out)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     seconds = perf_counter() - begun
     told.fact(seconds=seconds, wrote=str(out))
     told.line(f"{seconds:.1f} s; wrote {out}")
@@ -150,10 +160,14 @@ def _require_blocks(asked: list[str], missing: str, budget: float | None) -> Non
             f"the functions are read in blocks, {because}, and there every value must be known: --missing "
             "ignore needs a fit in memory. Leave out the functions with NaN."
         )
+    _require_no_search(budget, because)
+
+
+def _require_no_search(budget: float | None, because: str) -> None:
     if budget is not None:
         raise InputError(
-            f"--time-budget limits a search, and there is none {because}: the functions are read in blocks, "
-            "and nothing is chosen but the ridge. Leave one of them out."
+            f"--time-budget limits a search, and there is none {because}: nothing is chosen but the ridge. "
+            "Leave one of them out."
         )
 
 
@@ -173,23 +187,32 @@ def _understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
 def _fit_auto(
     told: Told, path: Path, names: dict[str, Any], missing: str, budget: float | None, seed: int
 ) -> Any:
-    from elmonet import AutoELMDeepONet, read
+    from elmonet import AutoELMDeepONet
+    from elmonet.progress import progress_bar
+
+    with progress_bar() as progress:
+        search = AutoELMDeepONet(time_budget=budget, progress=progress, missing=missing, random_state=seed)
+        try:
+            return _fit_in_memory(told, path, names, missing, search)
+        except KeyboardInterrupt:
+            raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
+
+
+def _fit_in_memory(told: Told, path: Path, names: dict[str, Any], missing: str, model: Any) -> Any:
+    """Fit a model to everything in a file, and tell what came of it."""
+    from elmonet import read
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
-    from elmonet.progress import progress_bar
 
     _understood(told, path, names)
     data = read(path, **names)
     require_usable(data, missing)
-    with progress_bar() as progress:
-        try:
-            model = AutoELMDeepONet(
-                time_budget=budget, progress=progress, missing=missing, random_state=seed
-            ).fit(data.u_train, named_outputs(data, data.s_train), data.points)
-        except KeyboardInterrupt:
-            raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
-    told.line(model.summary())
-    told.fact(summary=model.summary(), loo_error=model.loo_error_, leaderboard=model.leaderboard_)
+    model.fit(data.u_train, named_outputs(data, data.s_train), data.points)
+    if hasattr(model, "summary"):
+        told.line(model.summary())
+        told.fact(summary=model.summary(), loo_error=model.loo_error_, leaderboard=model.leaderboard_)
+    else:
+        _tell_solution(told, model)
     if data.u_test is not None:
         truth = named_outputs(data, data.s_test)
         where = truth if isinstance(truth, Scattered) else data.points
@@ -205,10 +228,10 @@ def _fit_blocks(
     path: Path,
     names: dict[str, Any],
     blockwise: dict[str, Any],
-    network: dict[str, Any],
+    features: Any,
     seed: int,
 ) -> Any:
-    from elmonet import SLFN, ELMDeepONet, Linear, fit_blocks
+    from elmonet import ELMDeepONet, Linear, fit_blocks
     from elmonet.data.stored import open_pairs
     from elmonet.progress import progress_bar
 
@@ -216,29 +239,33 @@ def _fit_blocks(
     if roles.scattered or isinstance(roles.u_train, dict):
         what = "values that each have a point of their own" if roles.scattered else "several input functions"
         raise InputError(
-            f"{what} are fitted in memory, not in blocks: leave out --memory, --checkpoint, --workers, "
-            "--width, --activation and --scale, and give fewer functions if memory cannot hold them."
+            f"{what} are fitted in memory, not in blocks: leave out --memory, --checkpoint and --workers, "
+            "and give fewer functions if memory cannot hold them."
         )
     u, s, points = open_pairs(path, **names)
     functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
     components = f" with {s.shape[2]} components" if len(s.shape) > 2 else ""
     told.line(f"{functions:,} functions, inputs {inputs}, outputs at {M} points{components}")
-    features = SLFN(network["width"] or 1000, network["activation"] or "tanh", network["scale"] or 0.5)
     model, begun = ELMDeepONet(Linear() + features, random_state=seed), perf_counter()
     with progress_bar() as progress:
         try:
-            fit_blocks(model, u, s, points, progress=progress, **blockwise)
+            fit_blocks(model, u, s, points, progress=progress, keep_checkpoint=True, **blockwise)
         except KeyboardInterrupt:
             checkpoint = blockwise["checkpoint"]
             there = checkpoint is not None and checkpoint.exists()
             raise Stopped("Stopped." + (" The same command goes on." if there else "")) from None
-    solution, rate = model.solution_, functions / (perf_counter() - begun)
-    told.line(
-        f"leave-one-out error {solution.loo_error:.3g}, alpha {solution.alpha:.2g} ({solution.method}), "
-        f"{rate:,.0f} functions a second"
-    )
-    told.fact(functions=functions, loo_error=solution.loo_error, alpha=solution.alpha, rate=rate)
+    rate = functions / (perf_counter() - begun)
+    _tell_solution(told, model, f", {rate:,.0f} functions a second")
+    told.fact(functions=functions, rate=rate)
     return model
+
+
+def _tell_solution(told: Told, model: Any, more: str = "") -> None:
+    solution = model.solution_
+    told.line(
+        f"leave-one-out error {solution.loo_error:.3g}, alpha {solution.alpha:.2g} ({solution.method}){more}"
+    )
+    told.fact(loo_error=solution.loo_error, alpha=solution.alpha)
 
 
 def predict(

@@ -99,13 +99,14 @@ def _given(arrays: Arrays, flag: str, value: Any) -> Any:
     several = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
     if value is None or several or (isinstance(value, str) and not _is_file(value, arrays)):
         return value
+    name = f"given as {flag}"
     if isinstance(value, (str, os.PathLike)):
+        name = Path(value).name
         with open_arrays(value) as beside:
             columns = [point_array(array) for array in beside.values()]
         if len({len(column) for column in columns}) != 1:
             raise InputError(f"{str(value)!r}, given for {flag}, must hold one list of points.")
         value = np.concatenate(columns, axis=1)
-    name = f"{flag} as given"
     arrays[name] = np.asarray(value)
     return name
 

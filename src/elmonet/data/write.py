@@ -52,6 +52,11 @@ def _replacing(path: Path) -> Iterator[Path]:
         raise FileError(
             f"cannot write {str(path)!r}: a {'file' if folder else 'folder'} of this name is there."
         )
+    if folder and path.is_dir() and not _may_replace(path):
+        raise FileError(
+            f"cannot write {str(path)!r}: this folder holds other things than arrays. Name another, or "
+            "remove it."
+        )
     place = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
         new = place / path.name
@@ -64,6 +69,12 @@ def _replacing(path: Path) -> Iterator[Path]:
         os.replace(new, path)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _may_replace(folder: Path) -> bool:
+    """Whether a folder is of zarr, or holds npy files and nothing else."""
+    names = [entry.name for entry in folder.iterdir()]
+    return bool({"zarr.json", ".zgroup"} & set(names)) or all(name.endswith(".npy") for name in names)
 
 
 def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from elmonet._check import FileError
-from elmonet.data.formats.pickle_machine import refused
 
 __all__ = ["SUPPORTED", "file_format"]
 
@@ -42,7 +41,11 @@ def file_format(path: Path) -> str:
         start = file.read(_START)
     kind = _by_content(path, start, by_name) or by_name or ("csv" if _is_table(start) else None)
     if kind == "pickle":
-        raise refused(f"(the whole of {path.name})")
+        raise FileError(
+            f"{str(path)!r} is a pickle, which elmonet does not run: such a file can do anything to the "
+            "computer that opens it. If you trust it, open it with the program that wrote it and save "
+            "plain arrays: np.savez('data.npz', u=u, s=s, points=points)."
+        )
     if kind is None:
         raise FileError(f"{str(path)!r} is of no kind that elmonet reads. These are: {SUPPORTED}.")
     return kind
