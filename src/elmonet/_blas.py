@@ -5,14 +5,17 @@ call. Code that alternates between the two runs several times slower than code t
 The factorisations we need are SciPy's, so the products around them are too.
 
 But SciPy's hold the interpreter's lock while they compute. Where several threads work beside each other, each
-with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it.
+with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it; and for the one product that
+takes most of the time there, ``B B'``, SciPy's by its address.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
@@ -66,15 +69,45 @@ def gram(A: np.ndarray) -> np.ndarray:
 
 def add_gram(total: np.ndarray, A: np.ndarray) -> None:
     """Add ``A A'`` to the lower triangle of `total`, which is Fortran-ordered, in place."""
-    if is_beside_others():
-        if getattr(_thread, "square", np.empty(0)).shape != total.shape:
-            _thread.square = np.empty(total.shape)
-        np.matmul(A, A.T, out=_thread.square)  # NumPy sees that it is symmetric, and computes half of it
-        total += _thread.square.T  # the same, in the order of `total`
+    by_rows = A.flags.c_contiguous
+    if is_beside_others() and (by_rows or A.flags.f_contiguous) and A.dtype == total.dtype == np.float64:
+        _syrk_without_lock()(A, total, by_rows)
         return
     (syrk,) = get_blas_funcs(("syrk",), (A,))
-    by_rows = A.flags.c_contiguous
     syrk(1.0, A.T if by_rows else A, 1.0, total, trans=by_rows, lower=True, overwrite_c=True)
+
+
+@cache
+def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
+    """SciPy's dsyrk by its address: unlike SciPy's own call, this lets go of the interpreter's lock."""
+    from scipy.linalg import cython_blas
+
+    capsule, api = cython_blas.__pyx_capi__["dsyrk"], ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    signature = api.PyCapsule_GetName(capsule)
+    address = api.PyCapsule_GetPointer(capsule, signature)
+    dsyrk = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)(address)
+    integer = ctypes.c_int if b" int *" in signature else ctypes.c_int64
+    lower, one = ctypes.c_char(b"L"), ctypes.c_double(1.0)
+
+    def add(A: np.ndarray, total: np.ndarray, by_rows: bool) -> None:
+        n, k = (integer(size) for size in A.shape)
+        transposed = ctypes.c_char(b"T" if by_rows else b"N")
+        rows = integer(A.shape[1] if by_rows else A.shape[0])
+        numbers = lower, transposed, n, k, one
+        places = [ctypes.addressof(value) for value in numbers]
+        dsyrk(
+            *places,
+            A.ctypes.data,
+            ctypes.addressof(rows),
+            ctypes.addressof(one),
+            total.ctypes.data,
+            ctypes.addressof(n),
+        )
+
+    return add
 
 
 def squared_norm(A: np.ndarray) -> float:
