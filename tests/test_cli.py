@@ -80,6 +80,9 @@ def test_a_real_signal_in_the_middle_of_training(tmp_path):
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a shell's background job ignores it
     )
     try:
         while not (tmp_path / "results" / "results.json").exists():  # the data are done, training is on

@@ -5,8 +5,8 @@ call. Code that alternates between the two runs several times slower than code t
 The factorisations we need are SciPy's, so the products around them are too.
 
 But SciPy's hold the interpreter's lock while they compute. Where several threads work beside each other, each
-with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it; and for the one product that
-takes most of the time there, ``B B'``, SciPy's by its address.
+with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it; and for the one product
+that takes most of the time there, ``B B'``, SciPy's by its address.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from elmonet.layout import (
 )
 from elmonet.lift import lift_at
 from elmonet.metrics import function_norms, loo_errors, overall
+from elmonet.novelty import Novelty
 from elmonet.parts import checked_features, features_of, require_methods, seeded
 from elmonet.saving import restored, to_store
 from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
@@ -95,6 +96,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
     True
     """
 
+    _novelty: Novelty | None = None
+
     def __init__(
         self,
         branch: Any = None,
@@ -139,7 +142,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             return self._fit_stored(X, y, points, sample_weight)
         given, X = X, self._packed_functions(X, reset=True, n=count(y))
         weights = None if sample_weight is None else _check.weights(sample_weight, len(X))
-        self.__dict__.pop("_sums", None)
+        for name in ("_sums", "_novelty"):
+            self.__dict__.pop(name, None)
         scattered = scattered_outputs(y, points)
         if scattered is not None:
             fit_scattered(self, given, X, scattered, weights)
@@ -181,6 +185,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             return predict_dask(self, X, points)
         given, X = X, self._packed_functions(X, reset=False)
         Z = self._scaled(X.astype(self.W_.dtype, copy=False))
+        if self._novelty is not None:
+            self._novelty.warn(Z)
         if isinstance(points, Scattered) or is_list_of_points(points, len(X), self._places_given.shape[1]):
             return predict_scattered(self, given, Z, points)
         if points is None and self._needs_points:
@@ -208,6 +214,19 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         """The inputs as the branch sees them: after logarithms and scaling."""
         require_fitted(self, "solution_")
         return self._scaled(X)
+
+    def remember_inputs(self, X: np.ndarray) -> None:
+        """Keep of the training inputs X what it takes to warn of others that are unlike them."""
+        self._novelty = Novelty(self.transformed(X))
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """How far each input (N,) is from the training functions: above 1, beyond all of them."""
+        require_fitted(self, "solution_")
+        if self._novelty is None:
+            raise InputError(
+                "this model does not remember its training inputs: call remember_inputs(X) first."
+            )
+        return self._novelty(self.transformed(self._packed_functions(X, reset=False)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""

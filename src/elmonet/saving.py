@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from elmonet._check import InputError
 from elmonet.layout import Inputs, Layout
+from elmonet.novelty import Novelty
 from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.scaling import Affine, LogOutputs
 from elmonet.solve import Solution
@@ -36,6 +37,8 @@ def to_store(model: Any, weights: bool, sums: bool) -> tuple[dict[str, Any], dic
     if model._log_y is not None:
         arrays["log_y.centre"] = model._log_y.centre
     layout, inputs = model._layout, model._inputs
+    if model._novelty is not None:
+        arrays |= {f"novelty.{name}": array for name, array in model._novelty.arrays().items()}
     if layout.scale is not None:
         arrays["layout.scale"] = layout.scale
     header = {
@@ -77,6 +80,8 @@ def restored(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -
     model._inputs = (
         None if inputs is None else Inputs(tuple(inputs["names"]), tuple(tuple(s) for s in inputs["shapes"]))
     )
+    novelty = {n.removeprefix("novelty."): a for n, a in arrays.items() if n.startswith("novelty.")}
+    model._novelty = Novelty.of(novelty) if novelty else None
     model._needs_points = bool(header["needs_points"])
     model.points_ = arrays["points"]
     model._scale_X, model._scale_points = (

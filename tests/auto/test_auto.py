@@ -12,6 +12,7 @@ from elmonet import (
     ELMDeepONet,
     ExtrapolationWarning,
     InputError,
+    Linear,
     NotFittedError,
     Ridge,
     load,
@@ -122,7 +123,7 @@ def test_merging_repeats():
     assert repeats.spread == pytest.approx(np.sqrt(1.0 / np.mean([1, 4, 9, 4, 49])))
 
 
-def test_inputs_unlike_the_training_are_announced(fitted, ode):
+def test_inputs_unlike_the_training_are_announced(fitted, ode, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted.predict(ode.u_test)
@@ -132,6 +133,13 @@ def test_inputs_unlike_the_training_are_announced(fitted, ode):
     with pytest.warns(ExtrapolationWarning, match="outside what the training functions cover"):
         fitted.predict(rough)
     assert fitted.novelty(ode.u_train).max() <= 1.0
+    fitted.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.novelty(rough), fitted.novelty(rough))
+    with pytest.warns(ExtrapolationWarning, match="3 of 3 inputs"):
+        loaded.predict(rough)
+    with pytest.raises(InputError, match="remember_inputs"):
+        ELMDeepONet(Linear()).fit(ode.u_train, ode.s_train, points=ode.points).novelty(rough)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 12])

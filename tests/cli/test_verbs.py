@@ -249,8 +249,10 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert found.keys() == keys
     keys = {"understood", "summary", "loo_error", "leaderboard", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys
-    keys = {"understood", "functions", "loo_error", "alpha", "rate", "seconds", "wrote"}
+    keys = {"understood", "loo_error", "alpha", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys
+    keys = {"understood", "functions", "loo_error", "alpha", "rate", "seconds", "wrote"}
+    assert told("fit d.npz -o b.elmonet --width 20 --memory 1GB").keys() == keys
     model = told("info m.elmonet")
     assert model["kind"] == "model"
     assert (model["input_shape"], model["output_shape"], model["points"]) == ([100], [100], [100, 1])

@@ -59,8 +59,8 @@ CONTENT = [
     ("fit rows.npz -o m --input u --output s", "same number of functions, got 20 and 17"),
     ("fit ragged.npz -o m", r"u\[0\] \(50,\)|different lengths"),
     ("fit gaps.npz -o m", "output functions hold NaN .* 2 of 20 .* row 3. With --missing ignore"),
-    ("fit gaps.npz -o m --width 20", "output functions hold NaN .*function 3.*leave these functions out"),
-    ("fit gaps.npz -o m --width 20 --missing ignore", "in blocks, with --width.* Leave out the functions"),
+    ("fit gaps.npz -o m --memory 1GB", "output functions hold NaN .*function 3.*leave these functions out"),
+    ("fit gaps.npz -o m --memory 1GB --missing ignore", "in blocks, with --memory.* Leave out the functions"),
     ("fit gaps.npz -o m --missing drop", "--missing must be one of 'raise', 'ignore'; got 'drop'"),
     ("fit holes.npz -o m", "input functions hold NaN .* 2 of 20 .* row 3. Leave these functions out"),
     ("fit points_missing.npz -o m", r"where the output functions, of shape \(34,\), are .*--points NAME"),
@@ -81,8 +81,8 @@ CONTENT = [
     ("fit data.npz -o m --scale 0", "--scale must be a finite number above 0, got 0"),
     ("fit data.npz -o m --width 20 --time-budget 3", "--time-budget .*--width.* Leave one of them out"),
     (
-        "fit two.npz -o m --input a --input b --width 20",
-        "several input functions .*leave out --memory.*--width",
+        "fit two.npz -o m --input a --input b --memory 1GB",
+        "several input functions .*leave out --memory.*--workers",
     ),
     ("fit triples.npz -o m --memory 2GB", "a point of their own .*leave out --memory"),
     # Where to write.

@@ -159,8 +159,8 @@ def test_what_elmonet_does_not_read_is_told_what_it_reads(tmp_path):
         ("a.npz", b"PK\x03\x04 and nonsense", "cannot be opened: BadZipFile"),
         ("a.gz", b"\x1f\x8b123", "Unpack it first"),
         ("a.h5", b"not this", "cannot be opened|pip install"),
-        ("a.pkl", b"cos\nsystem\n", "pickled Python objects.*np.savez"),
-        ("a.unknown", b"\x80\x04K\x01.", "pickled Python objects"),
+        ("a.pkl", b"cos\nsystem\n", "is a pickle.*does not run.*np.savez"),
+        ("a.unknown", b"\x80\x04K\x01.", "is a pickle"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises((FileError, MissingExtra), match=message):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, Self
@@ -11,9 +10,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet._check import ExtrapolationWarning, choice, number, outputs, plain, positive_integer
+from elmonet._check import choice, number, outputs, plain, positive_integer
 from elmonet._fitted import require_fitted
-from elmonet.auto.novelty import Novelty
 from elmonet.auto.repeats import Repeats, merge_repeats
 from elmonet.auto.search import Search
 from elmonet.auto.unaligned import choose_unaligned
@@ -133,7 +131,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.best_model_ = model.fit(given, layout.outputs(rows), points=form._places_given)
         self.loo_error_ = self.best_model_.solution_.loo_error + search.optimism(best)
         self.leaderboard_ = search.leaderboard()
-        self._novelty = Novelty(view.X)
+        self.best_model_.remember_inputs(X)
         self._words = in_words(self, search, best)
 
     def _choose_unaligned(self, X: Any, y: Any, points: Any, seed: int, budget: Any, hook: Any) -> None:
@@ -151,31 +149,18 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         )
         self.repeats_ = Repeats(0, 0.0)
         self.loo_error_ = self.best_model_.solution_.loo_error
-        self._novelty = Novelty(
-            self.best_model_.transformed(self.best_model_._packed_functions(X, reset=False))
-        )
+        self.best_model_.remember_inputs(self.best_model_._packed_functions(X, reset=False))
         self._words = unaligned_in_words(self)
 
     def predict(self, X: Any, points: Any = None) -> Any:
         """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike those of the training."""
         require_fitted(self, "best_model_")
-        packed = self.best_model_._packed_functions(X, reset=False)
-        strange = self._novelty.strange(self.best_model_.transformed(packed))
-        if strange.any():
-            warnings.warn(
-                f"{int(strange.sum())} of {len(packed)} inputs (the first: row {int(np.argmax(strange))}) "
-                "lie outside what the training functions cover: the leave-one-out error does not speak for "
-                "them. Train on functions like these.",
-                ExtrapolationWarning,
-                stacklevel=2,
-            )
         return self.best_model_.predict(X, points)
 
     def novelty(self, X: Any) -> np.ndarray:
         """How far each input (N,) is from the training functions: above 1, beyond all of them."""
         require_fitted(self, "best_model_")
-        packed = self.best_model_._packed_functions(X, reset=False)
-        return self._novelty(self.best_model_.transformed(packed))
+        return self.best_model_.novelty(X)
 
     def summary(self) -> str:
         """In words: what was chosen and why, what error to expect, and what would help most."""

@@ -88,7 +88,8 @@ def fit(
         typer.Option(
             "--json",
             help="Print one JSON object and nothing else: understood, summary, loo_error, leaderboard, "
-            "test_error; in blocks understood, functions, loo_error, alpha, rate; seconds, wrote.",
+            "test_error; with a width understood, loo_error, alpha, test_error; in blocks understood, "
+            "functions, loo_error, alpha, rate; seconds, wrote.",
         ),
     ] = False,
 ) -> None:

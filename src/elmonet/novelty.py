@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Self
+
 import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
+from elmonet._check import ExtrapolationWarning
 
 __all__ = ["Novelty"]
 
@@ -43,6 +47,35 @@ class Novelty:
     def strange(self, X: np.ndarray) -> np.ndarray:
         """Which functions lie well beyond the training functions."""
         return self(X) > _MARGIN
+
+    def warn(self, X: np.ndarray) -> None:
+        """Warn if functions lie well beyond the training functions."""
+        strange = self.strange(X)
+        if strange.any():
+            warnings.warn(
+                f"{int(strange.sum())} of {len(X)} inputs (the first: row {int(np.argmax(strange))}) lie "
+                "outside what the training functions cover: the leave-one-out error does not speak for them. "
+                "Train on functions like these.",
+                ExtrapolationWarning,
+                stacklevel=3,
+            )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that there is, for a file."""
+        return {
+            "mean": self.mean,
+            "values": self.values,
+            "V": self.V,
+            "numbers": np.array([self.noise, self.largest]),
+        }
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """The inverse of `arrays`."""
+        novelty = cls.__new__(cls)
+        novelty.mean, novelty.values, novelty.V = (arrays[name] for name in ("mean", "values", "V"))
+        novelty.noise, novelty.largest = (float(value) for value in arrays["numbers"])
+        return novelty
 
     def _leverage(self, X: np.ndarray) -> np.ndarray:
         inside = product(X, self.V)
