@@ -168,7 +168,7 @@ def main():
         row["rate"], row["rate_of_half"] = (row[k] / row["seconds"] for k in ("product", "half_product"))
         results["sizes"].append(row)
         print(row, flush=True)
-    pairs = [[in_a_process(300_000, w) for w in (1, cores)] for _ in range(3)]
+    pairs = [[in_a_process(arguments.most, w) for w in (1, cores)] for _ in range(3)]
     for what, name in (("seconds", "fit"), ("product", "bare product"), ("half_product", "half of it")):
         ratios = [one[what] / two[what] for one, two in pairs]
         results[f"two cores, {name}"] = float(np.median(ratios))
