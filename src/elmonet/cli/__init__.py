@@ -11,8 +11,9 @@ import typer
 from elmonet import __version__
 from elmonet._check import ElmonetError
 from elmonet.cli.files import convert, info, make
-from elmonet.cli.learn import fit, predict
+from elmonet.cli.fit import fit
 from elmonet.cli.picture import plot
+from elmonet.cli.predict import predict
 from elmonet.cli.reproduce import reproduce
 from elmonet.cli.telling import Stopped, complain, plain_warnings
 

@@ -16,8 +16,8 @@ from elmonet.cli.telling import (
     PointsName,
     SensorsName,
     Told,
-    one_or_more,
 )
+from elmonet.cli.understanding import flags, understood
 
 __all__ = ["convert", "info", "make"]
 
@@ -56,13 +56,7 @@ def info(
     if is_model(file):
         _tell_model(told, file)
     else:
-        names = {
-            "input": one_or_more(input),
-            "output": one_or_more(output),
-            "points": points,
-            "sensors": sensors,
-            "index": index,
-        }
+        names = flags(input, output, points, sensors, index)
         _tell_data(told, file, {key: value for key, value in names.items() if value is not None})
     told.end()
 
@@ -151,27 +145,16 @@ def convert(
     elmonet convert in.mat out.zarr --input f_train --output u_train
     """
     from elmonet import read
-    from elmonet.data.read import open_roles
     from elmonet.data.write import write_data
 
     require_data(source)
     require_data_place(out, source)
     told = Told(json)
-    names = {
-        "input": one_or_more(input),
-        "output": one_or_more(output),
-        "points": points,
-        "sensors": sensors,
-        "index": index,
-    }
-    arrays, roles = open_roles(source, **names)
-    arrays.close()
-    told.line(f"{source}:")
-    for reason in roles.reasons:
-        told.line(f"  {reason}")
+    names = flags(input, output, points, sensors, index)
+    understood(told, source, names)
     written = read(source, **names).to_arrays()
     write_data(out, written)
-    told.fact(understood=list(roles.reasons), arrays={k: v.shape for k, v in written.items()}, wrote=str(out))
+    told.fact(arrays={k: v.shape for k, v in written.items()}, wrote=str(out))
     told.line("wrote " + ", ".join(f"{name} {array.shape}" for name, array in written.items()) + f" to {out}")
     told.end()
 

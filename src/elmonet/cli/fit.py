@@ -1,4 +1,4 @@
-"""elmonet fit and elmonet predict."""
+"""elmonet fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from elmonet._check import InputError, choice, number
-from elmonet.cli.paths import open_model, require_data, require_data_place, require_place
+from elmonet.cli.paths import require_data, require_place
 from elmonet.cli.telling import (
     IndexName,
     InputName,
@@ -18,10 +18,10 @@ from elmonet.cli.telling import (
     SensorsName,
     Stopped,
     Told,
-    one_or_more,
 )
+from elmonet.cli.understanding import flags, named_outputs, relative_error, understood
 
-__all__ = ["fit", "named_outputs", "predict", "relative_error"]
+__all__ = ["fit"]
 
 _BLOCKS = "In blocks: more than memory holds"
 _NETWORK = "Random features, nothing chosen"
@@ -123,13 +123,7 @@ def fit(
     if checkpoint is not None:
         require_place(checkpoint, data)
     told = Told(json)
-    names = {
-        "input": one_or_more(input),
-        "output": one_or_more(output),
-        "points": points,
-        "sensors": sensors,
-        "index": index,
-    }
+    names = flags(input, output, points, sensors, index)
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     asked = [f"--{name}" for name, value in blockwise.items() if value is not None]
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
@@ -172,19 +166,6 @@ def _require_no_search(budget: float | None, because: str) -> None:
         )
 
 
-def _understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
-    """Tell what is taken as what; the roles."""
-    from elmonet.data.read import open_roles
-
-    arrays, roles = open_roles(path, **names)
-    arrays.close()
-    told.line(f"{path}:")
-    for reason in roles.reasons:
-        told.line(f"  {reason}")
-    told.fact(understood=list(roles.reasons))
-    return roles
-
-
 def _fit_auto(
     told: Told, path: Path, names: dict[str, Any], missing: str, budget: float | None, seed: int
 ) -> Any:
@@ -205,7 +186,7 @@ def _fit_in_memory(told: Told, path: Path, names: dict[str, Any], missing: str, 
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
 
-    _understood(told, path, names)
+    understood(told, path, names)
     data = read(path, **names)
     require_usable(data, missing)
     model.fit(data.u_train, named_outputs(data, data.s_train), data.points)
@@ -236,7 +217,7 @@ def _fit_blocks(
     from elmonet.data.stored import open_pairs
     from elmonet.progress import progress_bar
 
-    roles = _understood(told, path, names)
+    roles = understood(told, path, names)
     if roles.scattered or isinstance(roles.u_train, dict):
         what = "values that each have a point of their own" if roles.scattered else "several input functions"
         raise InputError(
@@ -267,125 +248,6 @@ def _tell_solution(told: Told, model: Any, more: str = "") -> None:
         f"leave-one-out error {solution.loo_error:.3g}, alpha {solution.alpha:.2g} ({solution.method}){more}"
     )
     told.fact(loo_error=solution.loo_error, alpha=solution.alpha)
-
-
-def predict(
-    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.", metavar="MODEL")],
-    data: Annotated[Path, typer.Argument(help="File of input functions.", metavar="DATA")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="File of the predictions to write: npz, h5, zarr, mat, nc, csv, npy.",
-            metavar="FILE",
-        ),
-    ],
-    points: Annotated[
-        str | None,
-        typer.Option(
-            help="Where to predict: a npy or csv file, or a name in DATA.",
-            metavar="FILE",
-            show_default="the points of the training",
-        ),
-    ] = None,
-    input: InputName = None,
-    output: OutputName = None,
-    index: IndexName = None,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object and nothing else: functions, shapes, seconds, wrote, and, if the "
-            "file holds outputs, error.",
-        ),
-    ] = False,
-) -> None:
-    """Predict output functions for the input functions in a file.
-
-    Writes the predictions s and their points; to csv and npy, the predictions alone. Of a file with test
-    functions, these are predicted. If the file holds output functions too, their error is told.
-
-    **Examples**
-
-    elmonet predict operator.elmonet new.npz -o predictions.npz
-
-    elmonet predict operator.elmonet new.npz -o predictions.h5 --points grid.npy
-    """
-    from elmonet.cli.inputs import points_from, read_inputs
-    from elmonet.data import Scattered
-    from elmonet.data.write import write_data
-
-    fitted = open_model(model)
-    require_data(data)
-    require_data_place(out, model, data)
-    told = Told(json)
-    found = read_inputs(fitted, data, input=one_or_more(input), output=one_or_more(output), index=index)
-    where = found.points if points is None else points_from(fitted, points, data)
-    if where is None and fitted._needs_points:
-        raise InputError(
-            "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
-            f"array (M, {fitted._places_given.shape[1]}) with one point a row."
-        )
-    told.line(f"{data}: {found.told}")
-    begun = perf_counter()
-    predicted = fitted.predict(found.u, points=where)
-    seconds = perf_counter() - begun
-    arrays = {**predicted} if isinstance(predicted, dict) else {"s": predicted}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if isinstance(where, Scattered):
-        arrays |= {"index": where.index, "points": where.points}
-    elif out.suffix.lower() not in (".npy", ".csv"):
-        arrays["points"] = fitted._places_given if where is None else where
-    write_data(out, arrays)
-    told.fact(functions=found.functions, shapes=shapes, seconds=seconds, wrote=str(out))
-    told.line(
-        f"{found.functions} functions in {1e3 * seconds:.3g} ms; wrote "
-        + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        + f" to {out}"
-    )
-    if found.truth is not None and points is None:
-        error = relative_error(predicted, found.truth)
-        if error is not None:
-            told.fact(error=error)
-            told.line(f"relative error against the file's own outputs: {error:.3g}")
-    told.end()
-
-
-def relative_error(predicted: Any, truth: Any) -> float | None:
-    """The mean relative error of predictions of functions with known outputs, None if these are others."""
-    import numpy as np
-
-    from elmonet import relative_l2
-    from elmonet.data import Scattered
-    from elmonet.metrics import reference_norms
-
-    if isinstance(truth, dict):
-        if not isinstance(predicted, dict) or set(predicted) != set(truth):
-            return None
-        parts = [relative_error(predicted[name], truth[name]) for name in truth]
-        return None if None in parts else float(np.mean(np.array(parts, dtype=float)))
-    predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
-    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
-    if predicted.size != known.size:
-        return None
-    predicted = predicted.reshape(known.shape)
-    if isinstance(truth, Scattered):
-        squares = [
-            np.bincount(truth.index, (A.reshape(len(A), -1) ** 2).sum(axis=1))
-            for A in (predicted - known, known)
-        ]
-        there = np.bincount(truth.index) > 0
-        missed, norms = (np.sqrt(A[there]) for A in squares)
-        return float(np.mean(missed / reference_norms(norms)))
-    return relative_l2(np.where(np.isnan(known), 0, predicted), np.nan_to_num(known))
-
-
-def named_outputs(data: Any, s: Any) -> Any:
-    """Outputs with named components as a dictionary."""
-    if data.components is None or not hasattr(s, "shape"):
-        return s
-    return {name: s[..., i] for i, name in enumerate(data.components)}
 
 
 def _stored_bytes(path: Path) -> int:

@@ -1,0 +1,105 @@
+"""elmonet predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from elmonet._check import InputError
+from elmonet.cli.paths import open_model, require_data, require_data_place
+from elmonet.cli.telling import (
+    IndexName,
+    InputName,
+    OutputName,
+    Told,
+    one_or_more,
+)
+from elmonet.cli.understanding import relative_error
+
+__all__ = ["predict"]
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="File of a model, from elmonet fit.", metavar="MODEL")],
+    data: Annotated[Path, typer.Argument(help="File of input functions.", metavar="DATA")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File of the predictions to write: npz, h5, zarr, mat, nc, csv, npy.",
+            metavar="FILE",
+        ),
+    ],
+    points: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to predict: a npy or csv file, or a name in DATA.",
+            metavar="FILE",
+            show_default="the points of the training",
+        ),
+    ] = None,
+    input: InputName = None,
+    output: OutputName = None,
+    index: IndexName = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: functions, shapes, seconds, wrote, and, if the "
+            "file holds outputs, error.",
+        ),
+    ] = False,
+) -> None:
+    """Predict output functions for the input functions in a file.
+
+    Writes the predictions s and their points; to csv and npy, the predictions alone. Of a file with test
+    functions, these are predicted. If the file holds output functions too, their error is told.
+
+    **Examples**
+
+    elmonet predict operator.elmonet new.npz -o predictions.npz
+
+    elmonet predict operator.elmonet new.npz -o predictions.h5 --points grid.npy
+    """
+    from elmonet.cli.inputs import points_from, read_inputs
+    from elmonet.data import Scattered
+    from elmonet.data.write import write_data
+
+    fitted = open_model(model)
+    require_data(data)
+    require_data_place(out, model, data)
+    told = Told(json)
+    found = read_inputs(fitted, data, input=one_or_more(input), output=one_or_more(output), index=index)
+    where = found.points if points is None else points_from(fitted, points, data)
+    if where is None and fitted._needs_points:
+        raise InputError(
+            "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
+            f"array (M, {fitted._places_given.shape[1]}) with one point a row."
+        )
+    told.line(f"{data}: {found.told}")
+    begun = perf_counter()
+    predicted = fitted.predict(found.u, points=where)
+    seconds = perf_counter() - begun
+    arrays = {**predicted} if isinstance(predicted, dict) else {"s": predicted}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if isinstance(where, Scattered):
+        arrays |= {"index": where.index, "points": where.points}
+    elif out.suffix.lower() not in (".npy", ".csv"):
+        arrays["points"] = fitted._places_given if where is None else where
+    write_data(out, arrays)
+    told.fact(functions=found.functions, shapes=shapes, seconds=seconds, wrote=str(out))
+    told.line(
+        f"{found.functions} functions in {1e3 * seconds:.3g} ms; wrote "
+        + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        + f" to {out}"
+    )
+    if found.truth is not None and points is None:
+        error = relative_error(predicted, found.truth)
+        if error is not None:
+            told.fact(error=error)
+            told.line(f"relative error against the file's own outputs: {error:.3g}")
+    told.end()

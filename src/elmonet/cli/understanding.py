@@ -1,0 +1,70 @@
+"""What a file is taken for, and how well a model predicts what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from elmonet.cli.telling import Told, one_or_more
+
+__all__ = ["flags", "named_outputs", "relative_error", "understood"]
+
+
+def flags(input: Any, output: Any, points: Any, sensors: Any, index: Any) -> dict[str, Any]:
+    """The options that name arrays, as `elmonet.read` takes them."""
+    return {
+        "input": one_or_more(input),
+        "output": one_or_more(output),
+        "points": points,
+        "sensors": sensors,
+        "index": index,
+    }
+
+
+def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
+    """Tell what is taken as what; the roles."""
+    from elmonet.data.read import open_roles
+
+    arrays, roles = open_roles(path, **names)
+    arrays.close()
+    told.line(f"{path}:")
+    for reason in roles.reasons:
+        told.line(f"  {reason}")
+    told.fact(understood=list(roles.reasons))
+    return roles
+
+
+def relative_error(predicted: Any, truth: Any) -> float | None:
+    """The mean relative error of predictions of functions with known outputs, None if these are others."""
+    import numpy as np
+
+    from elmonet import relative_l2
+    from elmonet.data import Scattered
+    from elmonet.metrics import reference_norms
+
+    if isinstance(truth, dict):
+        if not isinstance(predicted, dict) or set(predicted) != set(truth):
+            return None
+        parts = [relative_error(predicted[name], truth[name]) for name in truth]
+        return None if None in parts else float(np.mean(np.array(parts, dtype=float)))
+    predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
+    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
+    if predicted.size != known.size:
+        return None
+    predicted = predicted.reshape(known.shape)
+    if isinstance(truth, Scattered):
+        squares = [
+            np.bincount(truth.index, (A.reshape(len(A), -1) ** 2).sum(axis=1))
+            for A in (predicted - known, known)
+        ]
+        there = np.bincount(truth.index) > 0
+        missed, norms = (np.sqrt(A[there]) for A in squares)
+        return float(np.mean(missed / reference_norms(norms)))
+    return relative_l2(np.where(np.isnan(known), 0, predicted), np.nan_to_num(known))
+
+
+def named_outputs(data: Any, s: Any) -> Any:
+    """Outputs with named components as a dictionary."""
+    if data.components is None or not hasattr(s, "shape"):
+        return s
+    return {name: s[..., i] for i, name in enumerate(data.components)}
