@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from elmonet._blas import product
-from elmonet._check import InputError, coordinates
+from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
-from elmonet.features import POD, Legendre, Masked, PerComponent
+from elmonet.features import Legendre, PerComponent
 from elmonet.features.base import features_times, fit_features
-from elmonet.layout import Layout
+from elmonet.layout import Layout, root_mean_squares
 from elmonet.lift import lift_at_own_points
 from elmonet.memory import require_features
-from elmonet.parts import checked_features, features_of
+from elmonet.parts import checked_features, features_of, learns_outputs
 from elmonet.solve import Pinv, Ridge, Solution
 from elmonet.solve.known import AtOwnPoints, WithGaps
 from elmonet.solve.span import Span
@@ -48,10 +48,8 @@ def fit_scattered(model: Any, given: Any, X: np.ndarray, data: Scattered, weight
         values = values - lift_at_own_points(model.lift, given, data)
     parts = values.reshape(len(values), -1)
     c = parts.shape[1] if values.ndim == 2 else 0
-    scale = np.sqrt(np.mean(parts**2, axis=0)) if c else None
-    if scale is not None:
-        scale = np.where(scale > 0, scale, 1.0)
-        parts = parts / scale
+    scale = root_mean_squares(parts.T[None]) if c else None
+    parts = parts if scale is None else parts / scale
     model._layout = Layout((0, c), 1, scale) if c else Layout((0,))
     model._needs_points = True
     places = model._layout.places(data.points)
@@ -115,23 +113,13 @@ def fit_with_gaps(model: Any, X: np.ndarray, y: np.ndarray, weights: np.ndarray 
     _take(model, problem, choice, span, X.dtype, started)
 
 
-def learns_outputs(trunk: Any) -> bool:
-    """Whether a trunk learns its functions from outputs at common points."""
-    while isinstance(trunk, (Masked, PerComponent)):
-        trunk = trunk.trunk
-    return isinstance(trunk, POD)
-
-
 def predict_scattered(model: Any, given: Any, Z: np.ndarray, places: Any) -> Any:
     """For scaled inputs Z, the values (K,) or (K, c) at the places of a `Scattered`; for a list, a list."""
     if not isinstance(places, Scattered):
         if len(places) != len(Z):
             raise InputError(f"there are {len(places)} lists of points for {len(Z)} input functions.")
-        lengths = [len(own) for own in places]
-        together = Scattered(
-            np.repeat(np.arange(len(places)), lengths), np.concatenate([coordinates(own) for own in places])
-        )
-        return np.split(predict_scattered(model, given, Z, together), np.cumsum(lengths)[:-1])
+        ends = np.cumsum([len(own) for own in places])[:-1]
+        return np.split(predict_scattered(model, given, Z, Scattered.of(None, places)), ends)
     if places.n_functions > len(Z):
         raise InputError(
             f"index names function {places.n_functions - 1}, but X holds {len(Z)} functions (from 0)."

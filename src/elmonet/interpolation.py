@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.interpolate import RBFInterpolator, make_interp_spline
 
 from elmonet._check import InputError
 
-__all__ = ["as_grid", "interpolate"]
+__all__ = ["as_grid", "grid_points", "interpolate"]
 
 _MOST_DENSE = 2000  # scattered points beyond this are interpolated from their nearest neighbours
 _NEIGHBOURS = 64
@@ -34,8 +36,16 @@ def as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
     order = np.lexsort(points.T[::-1])
     if np.prod([float(len(a)) for a in axes]) != len(points):
         return None, order
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(points.shape)
-    return (axes if np.array_equal(points[order], grid) else None), order
+    return (axes if np.array_equal(points[order], grid_points(axes)) else None), order
+
+
+def grid_points(axes: Any) -> np.ndarray:
+    """The points (M, d) of the tensor grid of d axes, the last one the fastest.
+
+    >>> grid_points([np.array([0.0, 1.0]), np.array([5.0, 6.0, 7.0])])[:4].tolist()
+    [[0.0, 5.0], [0.0, 6.0], [0.0, 7.0], [1.0, 5.0]]
+    """
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
 def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError, plain
+from elmonet._check import InputError, coordinates, plain
 from elmonet.data.scattered import Scattered
+from elmonet.interpolation import grid_points
 
 __all__ = [
     "Inputs",
@@ -19,8 +20,10 @@ __all__ = [
     "is_list_of_points",
     "named_components",
     "place_points",
+    "root_mean_squares",
+    "rows_of",
     "scattered_outputs",
-    "unit_grid",
+    "training_points",
 ]
 
 
@@ -102,17 +105,13 @@ class Layout:
     @classmethod
     def of(cls, y: np.ndarray, n_points: int, names: tuple[str, ...] | None = None) -> Layout:
         """Of outputs y (N, ...) at so many points."""
-        shape = y.shape[1:]
-        if names is not None:
-            parts = np.moveaxis(y, -1, 1).reshape(len(y), len(names), -1)
-            return cls(shape, len(shape) - 1, _root_mean_squares(parts), names)
-        if prod(shape) == n_points:
+        shape, last = y.shape[1:], y.ndim - 2
+        if names is None and prod(shape) == n_points:
             return cls(shape)
-        for axis in (len(shape) - 1, 0):
-            others = prod(shape) // shape[axis]
-            if len(shape) > 1 and others == n_points:
+        for axis in (last, 0) if names is None else (last,):
+            if len(shape) > 1 and prod(shape) // shape[axis] == n_points:
                 parts = np.moveaxis(y, axis + 1, 1).reshape(len(y), shape[axis], -1)
-                return cls(shape, axis, _root_mean_squares(parts))
+                return cls(shape, axis, root_mean_squares(parts), names)
         raise InputError(
             f"y {y.shape} does not fit {n_points} points: it must be (N, {n_points}), or (N, {n_points}, c) "
             "for c components, or a grid of as many points as there are rows in points."
@@ -222,7 +221,7 @@ def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
 
 
 def count(y: Any) -> int | None:
-    """How many functions outputs y belong to, if that can be told."""
+    """How many functions inputs or outputs belong to, if that can be told."""
     if isinstance(y, dict):
         y = next(iter(y.values()), None)
     if isinstance(y, Scattered) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
@@ -230,13 +229,29 @@ def count(y: Any) -> int | None:
     return len(y)
 
 
-def unit_grid(shape: tuple[int, ...]) -> np.ndarray:
-    """A uniform grid of the unit cube as points (M, d)."""
-    axes = [np.linspace(0, 1, n) for n in shape]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(shape))
+def training_points(points: Any, shape: tuple[int, ...], inputs: tuple[int, ...]) -> np.ndarray:
+    """The points (M, d) of outputs of a shape: as given, or guessed from that of the inputs if it is safe."""
+    if points is not None:
+        M = None if len(shape) > 1 else sum(shape) or 1  # of more axes, some may count components
+        return coordinates(place_points(points)[0], n_points=M)
+    if shape in ((), (1,)):
+        return np.zeros((1, 1))
+    if shape not in (inputs, inputs[1:]):
+        raise InputError(
+            f"points is missing: y has functions of shape {shape} and X has functions of shape {inputs}, so "
+            f"it cannot be guessed where the outputs live. Give fit points of shape "
+            f"({', '.join(map(str, shape))}, d)."
+        )
+    return grid_points([np.linspace(0, 1, n) for n in shape])
 
 
-def _root_mean_squares(parts: np.ndarray) -> np.ndarray:
+def rows_of(X: Any, rows: Any) -> Any:
+    """Some functions (an index or a slice) of an array, or of each array of a dictionary."""
+    return {name: part[rows] for name, part in X.items()} if isinstance(X, dict) else X[rows]
+
+
+def root_mean_squares(parts: np.ndarray) -> np.ndarray:
+    """The size of each component (c,) of values (N, c, M), some of them perhaps NaN; 1 if all are zero."""
     largest = np.nanmax(np.abs(parts), axis=(0, 2)).astype(np.float64)
     zero = largest == 0
     largest[zero] = 1

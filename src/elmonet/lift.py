@@ -9,6 +9,7 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
+from elmonet.layout import rows_of
 
 __all__ = ["lift_at", "lift_at_own_points"]
 
@@ -33,8 +34,7 @@ def lift_at_own_points(lift: Any, X: Any, places: Scattered) -> np.ndarray:
     out = np.empty(len(places))
     for i in np.unique(places.index):
         own = places.index == i
-        one = {name: part[i : i + 1] for name, part in X.items()} if isinstance(X, dict) else X[i : i + 1]
-        out[own] = lift_at(lift, one, places.points[own], 1)[0]
+        out[own] = lift_at(lift, rows_of(X, slice(i, i + 1)), places.points[own], 1)[0]
     return out
 
 

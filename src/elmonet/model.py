@@ -28,7 +28,7 @@ from elmonet.layout import (
     named_components,
     place_points,
     scattered_outputs,
-    unit_grid,
+    training_points,
 )
 from elmonet.lift import lift_at
 from elmonet.metrics import function_norms, loo_errors, overall
@@ -142,8 +142,7 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             return self._fit_stored(X, y, points, sample_weight)
         given, X = X, self._packed_functions(X, reset=True, n=count(y))
         weights = None if sample_weight is None else _check.weights(sample_weight, len(X))
-        for name in ("_sums", "_novelty"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_sums", None)
         scattered = scattered_outputs(y, points)
         if scattered is not None:
             fit_scattered(self, given, X, scattered, weights)
@@ -210,6 +209,20 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             predicted += self._lifted(given, self._places_given if points is None else points, len(X))
         return self._layout.outputs(predicted, grid)
 
+    def output_shape(self, points: Any = None) -> tuple[int, ...]:
+        """The shape of one prediction, if it is an array: at the training points, or at others."""
+        require_fitted(self, "solution_")
+        nowhere = points is None and self._needs_points
+        if self._layout.names is not None or isinstance(points, Scattered) or nowhere:
+            raise InputError(
+                "this prediction is not one array (N, ...): predict a block of functions at a time, at "
+                "points (M, d)."
+            )
+        P, grid = (None, None) if points is None else place_points(points)
+        n = len(self._places_given) if P is None else len(P)
+        rows = np.empty((1, n * max(1, self._layout.components)))
+        return self._layout.outputs(rows, grid or (None if P is None else (n,))).shape[1:]
+
     def transformed(self, X: np.ndarray) -> np.ndarray:
         """The inputs as the branch sees them: after logarithms and scaling."""
         require_fitted(self, "solution_")
@@ -258,35 +271,19 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
 
     def lay_out(self, X: np.ndarray, y: np.ndarray, points: Any, names: Any = None) -> np.ndarray:
         """Find the points and how the outputs lie on them; the outputs as rows."""
-        points = self.training_points(points, y, X, names)
+        if points is not None and self.points is not None:
+            raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
+        shape = y.shape[1:-1] if names else y.shape[1:]
+        points = training_points(self.points if points is None else points, shape, X.shape[1:])
         self._layout, self._needs_points = Layout.of(y, len(points), names), False
         if self._layout.components and self.log_outputs:
             raise InputError("log_outputs is for outputs without components: fit one model for each.")
         self.points_ = self._layout.places(points)
         return self._layout.rows(y)
 
-    def training_points(self, points: Any, y: np.ndarray, X: np.ndarray, names: Any = None) -> np.ndarray:
-        """The points (M, d) of outputs y: given, or set on the model, or guessed if that is safe."""
-        shape = y.shape[1:-1] if names else y.shape[1:]
-        if points is not None and self.points is not None:
-            raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
-        points = self.points if points is None else points
-        if points is not None:
-            M = None if len(shape) > 1 else sum(shape) or 1  # of more axes, some may count components
-            return coordinates(place_points(points)[0], n_points=M)
-        if shape in ((), (1,)):
-            return np.zeros((1, 1))
-        if shape not in (X.shape[1:], X.shape[2:]):
-            raise InputError(
-                f"points is missing: y has functions of shape {shape} and X has functions of shape "
-                f"{X.shape[1:]}, so it cannot be guessed where the outputs live. Give fit points of shape "
-                f"({', '.join(map(str, shape))}, d)."
-            )
-        return unit_grid(shape)
-
     def _prepare_scaling(self, X: np.ndarray, scale: Affine | None = None) -> None:
         """From the training inputs X, or as given; the box of the points becomes the unit cube."""
-        self._scale_X = self._log_y = self._scale_points = None
+        self._scale_X = self._log_y = self._scale_points = self._novelty = None
         if self.scale_inputs:
             self._scale_X = standardise(self._scaled(X)) if scale is None else scale
             if self._inputs is not None and not isinstance(self.branch, Several):

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
+from elmonet.features import POD, Masked, PerComponent
 
-__all__ = ["checked_features", "features_of", "require_methods", "seeded"]
+__all__ = ["checked_features", "features_of", "learns_outputs", "require_methods", "seeded"]
 
 
 def seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
@@ -32,6 +33,13 @@ def require_methods(part: Any, role: str, *methods: str) -> None:
             f"{role} must be an object with {' and '.join(methods)}, such as "
             f"{'Ridge()' if role == 'solver' else 'SLFN(1000)'}; got {part!r}."
         )
+
+
+def learns_outputs(trunk: Any) -> bool:
+    """Whether a trunk learns its functions from outputs at common points."""
+    while isinstance(trunk, (Masked, PerComponent)):
+        trunk = trunk.trunk
+    return isinstance(trunk, POD)
 
 
 def features_of(part: Any, X: np.ndarray, role: str) -> np.ndarray:

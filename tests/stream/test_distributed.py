@@ -113,3 +113,17 @@ def test_wrong_blocks(data):
         model().fit(u, s[:500], points=data.points)
     with pytest.raises(InputError, match="compute_chunk_sizes"):
         model().fit(u[u[:, 0] > 0], s, points=data.points)
+
+
+def test_shapes_of_predictions_and_of_outputs_that_are_not_rows():
+    data = problems.nonlinear_ode(n_train=60, n_test=20)
+    both = np.stack([data.s_train, data.s_train**2], axis=-1)
+    u = da.from_array(data.u_test, chunks=(7, 100))
+    fitted = ELMDeepONet(SLFN(30), random_state=0).fit(data.u_train, both, points=data.points)
+    for points in (None, [[0.2], [0.4], [0.7]]):
+        predicted = fitted.predict(u, points)
+        expected = fitted.predict(data.u_test, points)
+        assert predicted.shape == expected.shape
+        np.testing.assert_allclose(predicted.compute(), expected)
+    with pytest.raises(InputError, match=r"y must be \(N, M\) as a Dask array"):
+        ELMDeepONet(SLFN(30)).fit(u, da.from_array(both[:20]), points=data.points)

@@ -144,15 +144,13 @@ def convert(
 
     elmonet convert in.mat out.zarr --input f_train --output u_train
     """
-    from elmonet import read
     from elmonet.data.write import write_data
 
     require_data(source)
     require_data_place(out, source)
     told = Told(json)
     names = flags(input, output, points, sensors, index)
-    understood(told, source, names)
-    written = read(source, **names).to_arrays()
+    written = understood(told, source, names).to_arrays()
     write_data(out, written)
     told.fact(arrays={k: v.shape for k, v in written.items()}, wrote=str(out))
     told.line("wrote " + ", ".join(f"{name} {array.shape}" for name, array in written.items()) + f" to {out}")

@@ -19,7 +19,7 @@ from elmonet.cli.telling import (
     Stopped,
     Told,
 )
-from elmonet.cli.understanding import flags, named_outputs, relative_error, understood
+from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
 
 __all__ = ["fit"]
 
@@ -182,12 +182,10 @@ def _fit_auto(
 
 def _fit_in_memory(told: Told, path: Path, names: dict[str, Any], missing: str, model: Any) -> Any:
     """Fit a model to everything in a file, and tell what came of it."""
-    from elmonet import read
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
 
-    understood(told, path, names)
-    data = read(path, **names)
+    data = understood(told, path, names)
     require_usable(data, missing)
     model.fit(data.u_train, named_outputs(data, data.s_train), data.points)
     if hasattr(model, "summary"):
@@ -214,10 +212,13 @@ def _fit_blocks(
     seed: int,
 ) -> Any:
     from elmonet import ELMDeepONet, Linear, fit_blocks
+    from elmonet.data.read import open_roles
     from elmonet.data.stored import open_pairs
     from elmonet.progress import progress_bar
 
-    roles = understood(told, path, names)
+    arrays, roles = open_roles(path, **names)
+    arrays.close()
+    tell_roles(told, path, roles)
     if roles.scattered or isinstance(roles.u_train, dict):
         what = "values that each have a point of their own" if roles.scattered else "several input functions"
         raise InputError(

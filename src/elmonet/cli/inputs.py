@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
+from elmonet.cli.understanding import named_outputs
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import load
 from elmonet.data.role_search import Search
+from elmonet.layout import count
 
 __all__ = ["Found", "points_from", "read_inputs"]
 
@@ -33,7 +35,7 @@ class Found:
     @property
     def functions(self) -> int:
         """How many."""
-        return _count(self.u)
+        return count(self.u) or 0
 
 
 def read_inputs(model: Any, path: Path, **names: Any) -> Found:
@@ -128,19 +130,14 @@ def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str]
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
     s = getattr(data, f"s_{part}")
-    told = f"{_count(u)} {part + ' ' if data.u_test is not None else ''}functions"
-    if data.components is not None and hasattr(s, "shape"):
-        s = {name: s[..., i] for i, name in enumerate(data.components)}
+    told = f"{count(u)} {part + ' ' if data.u_test is not None else ''}functions"
+    s = named_outputs(data, s)
     if isinstance(s, Scattered):
         return Found(u, told, s, s, data.sensors)
     here = model._needs_points or (
         data.points is not None and not np.array_equal(np.asarray(data.points), model._places_given)
     )
     return Found(u, told, data.points if here else None, s, data.sensors)
-
-
-def _count(u: Any) -> int:
-    return len(next(iter(u.values()))) if isinstance(u, dict) else len(u)
 
 
 def _fits(model: Any, u: Any) -> bool:

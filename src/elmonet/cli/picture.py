@@ -49,6 +49,7 @@ def plot(
     """
     from elmonet.cli.inputs import read_inputs
     from elmonet.data import Scattered
+    from elmonet.layout import rows_of
 
     if out.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
@@ -67,11 +68,7 @@ def plot(
             f"{found.functions - 1}, got {function}."
         )
     _without_windows()
-    u = (
-        {k: v[function : function + 1] for k, v in found.u.items()}
-        if isinstance(found.u, dict)
-        else found.u[function : function + 1]
-    )
+    u = rows_of(found.u, slice(function, function + 1))
     draw = _draw_scattered if isinstance(found.truth, Scattered) else _draw
     error = draw(fitted, u, found, function, component, out, data.stem)
     told = Told(json)
@@ -88,14 +85,11 @@ def _draw(
 
     from elmonet import OperatorData, relative_l2
     from elmonet import plot as pictures
+    from elmonet.layout import rows_of
 
     points = fitted._places_given if found.points is None else np.asarray(found.points, float)
     points = points.reshape(-1, points.shape[-1]) if points.ndim > 1 else points[:, None]
-    own = (
-        {key: part[function] for key, part in found.truth.items()}
-        if isinstance(found.truth, dict)
-        else found.truth[function]
-    )
+    own = rows_of(found.truth, function)
     predicted, truth, chosen = _one(fitted.predict(u, points=found.points), own, len(points), component)
     known = np.isfinite(truth)
     if not known.any():

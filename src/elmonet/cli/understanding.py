@@ -7,7 +7,7 @@ from typing import Any
 
 from elmonet.cli.telling import Told, one_or_more
 
-__all__ = ["flags", "named_outputs", "relative_error", "understood"]
+__all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood"]
 
 
 def flags(input: Any, output: Any, points: Any, sensors: Any, index: Any) -> dict[str, Any]:
@@ -22,16 +22,20 @@ def flags(input: Any, output: Any, points: Any, sensors: Any, index: Any) -> dic
 
 
 def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
-    """Tell what is taken as what; the roles."""
-    from elmonet.data.read import open_roles
+    """Read a file, and tell what is taken as what."""
+    from elmonet.data.read import read_with_roles
 
-    arrays, roles = open_roles(path, **names)
-    arrays.close()
+    data, roles = read_with_roles(path, **names)
+    tell_roles(told, path, roles)
+    return data
+
+
+def tell_roles(told: Told, path: Path, roles: Any) -> None:
+    """Tell what is taken as what."""
     told.line(f"{path}:")
     for reason in roles.reasons:
         told.line(f"  {reason}")
     told.fact(understood=list(roles.reasons))
-    return roles
 
 
 def relative_error(predicted: Any, truth: Any) -> float | None:

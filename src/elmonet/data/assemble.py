@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
-from elmonet.data.axes import grid_points, point_array
+from elmonet.data.axes import point_array
 from elmonet.data.lazy import by_rows, load
 from elmonet.data.role_names import Axes, Roles
 from elmonet.data.scattered import Scattered
+from elmonet.interpolation import grid_points
 
 __all__ = ["Assembled", "assemble"]
 

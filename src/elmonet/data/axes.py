@@ -11,7 +11,7 @@ import numpy as np
 from elmonet.data.conventions import Table, axis_rank
 from elmonet.data.lazy import load
 
-__all__ = ["coordinate_axes", "count_points", "fit", "grid_points", "length", "point_array"]
+__all__ = ["coordinate_axes", "count_points", "fit", "length", "point_array"]
 
 _MOST_DIMENSIONS = 4
 _MOST_COMPONENTS = 16
@@ -89,16 +89,6 @@ def coordinate_axes(
 
 def _is_axis(arrays: Mapping[str, Any], name: str, size: int) -> bool:
     return name in arrays and tuple(arrays[name].shape) == (size,)
-
-
-def grid_points(axes: Sequence[np.ndarray]) -> np.ndarray:
-    """The points (M, d) of a grid, its last axis the fastest.
-
-    >>> grid_points([np.array([0.0, 1.0]), np.array([5.0, 6.0, 7.0])])[:4].tolist()
-    [[0.0, 5.0], [0.0, 6.0], [0.0, 7.0], [1.0, 5.0]]
-    """
-    mesh = np.meshgrid(*axes, indexing="ij")
-    return np.stack([axis.ravel() for axis in mesh], axis=1)
 
 
 def point_array(array: Any) -> np.ndarray:

@@ -20,7 +20,7 @@ from elmonet.data.operator_data import OperatorData
 from elmonet.data.roles import Roles, find_roles
 from elmonet.interpolation import as_grid
 
-__all__ = ["find_given_roles", "open_roles", "read"]
+__all__ = ["find_given_roles", "open_roles", "read", "read_with_roles"]
 
 
 def read(
@@ -59,6 +59,11 @@ def read(
       u (N, 8) -> s (N, 3) at 3 points in 1-D
     """
     flags = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
+    return read_with_roles(source, **flags)[0]
+
+
+def read_with_roles(source: Any, **flags: Any) -> tuple[OperatorData, Roles]:
+    """As `read`, with what was taken as what."""
     arrays, roles = open_roles(source, **flags)
     try:
         parts = vars(assemble(arrays, roles))
@@ -67,7 +72,7 @@ def read(
         found = {key: _loaded(part) for key, part in parts.items()}
         for key in ("u_train", "u_test"):
             found[key] = _as_images(found[key], found["sensors"])
-        return OperatorData(**found, name=_name(source))
+        return OperatorData(**found, name=_name(source)), roles
     finally:
         arrays.close()
 

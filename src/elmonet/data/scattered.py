@@ -64,17 +64,22 @@ class Scattered:
 
     @classmethod
     def of(cls, values: Any, points: Any) -> Self:
-        """From lists with one entry a function: its values (M_i,) or (M_i, c), and its points (M_i, d)."""
+        """From lists with one entry a function: its values (M_i,) or (M_i, c), and its points (M_i, d).
+
+        Values None: only the places are meant.
+        """
+        places = [coordinates(p) for p in points]
+        index = np.repeat(np.arange(len(places)), [len(p) for p in places])
+        if values is None:
+            return cls(index, np.concatenate(places))
         if len(values) != len(points):
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
         values = [np.asarray(v, dtype=float) for v in values]
-        places = [coordinates(p) for p in points]
         for i, (v, p) in enumerate(zip(values, places, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")
-        index = np.repeat(np.arange(len(values)), [len(v) for v in values])
         return cls(index, np.concatenate(places), np.concatenate(values))
 
     @property

@@ -7,6 +7,7 @@ from scipy.linalg import solveh_banded
 
 from elmonet._check import number
 from elmonet.data import OperatorData
+from elmonet.interpolation import grid_points
 from elmonet.problems.gaussian import SHORTEST, gaussian_field
 from elmonet.problems.split import train_and_test, uniform_grid
 
@@ -53,9 +54,8 @@ def darcy(
             s[rows] = solve_darcy(kappa[:, :-n_sensors, :-n_sensors]).reshape(size, -1)
         return u, s
 
-    return train_and_test(
-        draw, n_train, n_test, seed, sensors=_grid(sensors), points=_grid(points), name="darcy"
-    )
+    grids = {"sensors": grid_points([sensors] * 2), "points": grid_points([points] * 2)}
+    return train_and_test(draw, n_train, n_test, seed, **grids, name="darcy")
 
 
 def solve_darcy(kappa: np.ndarray, source: float | np.ndarray = 1.0) -> np.ndarray:
@@ -89,8 +89,3 @@ def solve_darcy(kappa: np.ndarray, source: float | np.ndarray = 1.0) -> np.ndarr
         interior = solveh_banded(banded, right, lower=True, check_finite=False)
         s[i, 1:-1, 1:-1] = interior.reshape(k, k)
     return s
-
-
-def _grid(axis: np.ndarray) -> np.ndarray:
-    """Return the (size^2, 2) points of the tensor grid, the first coordinate the slow one."""
-    return np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)

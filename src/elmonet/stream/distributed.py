@@ -38,8 +38,6 @@ def fit_dask(model: Any, u: Any, s: Any, points: Any = None) -> Any:
     first = tuple(np.asarray(part.compute()) for part in (u[:few], s[:few]))
     model.input_shape_, model.n_features_in_ = tuple(u.shape[1:]), int(u.shape[1])
     model._inputs = None
-    if len(s.shape) != 2:
-        raise InputError(f"y must be (N, M) as a Dask array, got {s.shape}: y.reshape(len(y), -1).")
     model.begin(*first, points, _scaling(model, u, starts))
     if not model._settled:
         _settle(model, u, s)
@@ -66,7 +64,7 @@ def fit_dask(model: Any, u: Any, s: Any, points: Any = None) -> Any:
 
 def predict_dask(model: Any, u: Any, points: Any = None) -> Any:
     """The predictions for a Dask array u (N, ...), as a Dask array that is not computed yet."""
-    M = len(model.points_) if points is None else len(points)
+    shape = model.output_shape(points)
     u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     inner = list(range(1, u.ndim))
     return u.map_blocks(
@@ -75,8 +73,8 @@ def predict_dask(model: Any, u: Any, points: Any = None) -> Any:
         token="predict",
         dtype=model.W_.dtype,
         drop_axis=inner,
-        new_axis=1,
-        chunks=(u.chunks[0], (M,)),
+        new_axis=list(range(1, 1 + len(shape))),
+        chunks=(u.chunks[0], *((size,) for size in shape)),
     )
 
 
@@ -89,6 +87,8 @@ def _aligned(u: Any, s: Any) -> tuple[Any, Any, list[int]]:
             "the Dask arrays do not know their length: call compute_chunk_sizes() on them first."
         )
     Blocks(u, s, rows=1)  # checks shapes and types
+    if s.ndim != 2:
+        raise InputError(f"y must be (N, M) as a Dask array, got {s.shape}: y.reshape(len(y), -1).")
     u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     s = s.rechunk((u.chunks[0], -1))
     return u, s, [int(start) for start in np.cumsum([0, *u.chunks[0][:-1]])]

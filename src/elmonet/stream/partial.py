@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from elmonet._check import InputError, coordinates, outputs
 from elmonet.features import POD, InfiniteWidth
-from elmonet.gaps import learns_outputs
 from elmonet.layout import count, named_components, place_points
+from elmonet.parts import learns_outputs
 from elmonet.scaling import Affine
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.gram import GramSums
