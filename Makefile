@@ -2,13 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench docs format clean
+.PHONY: demo test test-kernels lint bench docs format clean
 
 demo: .venv/ready
 	$(BIN)/elmonet reproduce --out results
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# The numerical tests with the BLAS kernels that other machines have, on one and two threads.
+test-kernels: .venv/ready
+	$(BIN)/python tests/kernels.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .

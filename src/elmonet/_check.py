@@ -14,6 +14,7 @@ __all__ = [
     "ElmonetError",
     "ExtrapolationWarning",
     "FileError",
+    "FunctionsInColumnsWarning",
     "InputError",
     "InterpolationThresholdWarning",
     "MissingExtra",
@@ -62,6 +63,10 @@ class InterpolationThresholdWarning(NumericsWarning):
 
 class RankCollapseWarning(NumericsWarning):
     """The features span far fewer directions than their width suggests."""
+
+
+class FunctionsInColumnsWarning(UserWarning):
+    """The arrays look as if they held one function a column; here a row is a function."""
 
 
 class ExtrapolationWarning(NumericsWarning):
@@ -187,8 +192,8 @@ def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
     return given
 
 
-def coordinates(points: Any, *, n_points: int | None = None, dimension: int | None = None) -> np.ndarray:
-    """Output points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
+def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
+    """Points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
     points = plain(points)
     _numeric(points, "points")
     points = np.asarray(points, dtype=np.float64)
@@ -197,12 +202,6 @@ def coordinates(points: Any, *, n_points: int | None = None, dimension: int | No
     if points.ndim != 2 or points.size == 0:
         expected = "(M, d)" if dimension is None else f"(M, {dimension})"
         raise InputError(f"points must have the shape {expected}, one point a row; got {points.shape}.")
-    if n_points is not None and len(points) != n_points:
-        raise InputError(
-            f"points must have one row for each of the M = {n_points} columns of y; got {len(points)} "
-            "rows. (A grid search or cross-validation that splits points because there are as many of "
-            "them as functions needs them set on the model: ELMDeepONet(points=...).)"
-        )
     if dimension is not None and points.shape[1] != dimension:
         raise InputError(
             f"points must have {dimension} coordinate(s) each, as in fit; got {points.shape[1]}."

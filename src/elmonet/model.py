@@ -1,51 +1,35 @@
-"""ELMDeepONet: a DeepONet trained by one linear solve."""
+"""ELMDeepONet: a DeepONet trained by one linear solve; scikit-learn's face over forms, fits and operators."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
-from elmonet import _check
-from elmonet._blas import product
-from elmonet._check import FileError, InputError, coordinates, functions, outputs
-from elmonet._fitted import require_fitted
-from elmonet.data.blocks import is_dask, is_stored
-from elmonet.data.scattered import Scattered
-from elmonet.features import POD, SLFN, Linear, Masked, PerComponent, Several
-from elmonet.features.base import features_times, fit_features, seed_from
-from elmonet.gaps import fit_scattered, fit_with_gaps, predict_scattered
-from elmonet.interpolation import interpolate
-from elmonet.layout import (
-    Inputs,
-    Layout,
-    count,
-    is_list_of_points,
-    named_components,
-    place_points,
-    scattered_outputs,
-    training_points,
-)
-from elmonet.lift import lift_at
-from elmonet.metrics import function_norms, loo_errors, overall
-from elmonet.novelty import Novelty
-from elmonet.parts import checked_features, features_of, require_methods, seeded
-from elmonet.saving import restored, to_store
-from elmonet.scaling import Affine, LogOutputs, log_inputs, log_outputs, standardise, unit_box
-from elmonet.solve import Ridge, Solution, left_out_predictions
+from elmonet._check import FileError, InputError, choice, coordinates, outputs, positive_integer
+from elmonet._fitted import NotFittedError
+from elmonet.data.blocks import is_dask, is_stored, read_rows
+from elmonet.fitting.fitted import Fitted
+from elmonet.fitting.in_blocks import BlockFit
+from elmonet.fitting.prepare import Prepared, prepare
+from elmonet.fitting.stored import fit_stored, predict_dask
+from elmonet.fitting.training import fit_training
+from elmonet.fitting.words import summary_of
+from elmonet.form.training import Training, named_components, place_points, points_once, understand
+from elmonet.form.transforms import Affine
+from elmonet.novelty import Memory
+from elmonet.operator import Operator
+from elmonet.saving import restore, to_store
+from elmonet.solve import Solution
 from elmonet.store import read, write
-from elmonet.stream.blockwise import fit_blocks
-from elmonet.stream.distributed import fit_dask, predict_dask
-from elmonet.stream.partial import StreamingFit
 
-__all__ = ["ELMDeepONet", "load"]
+__all__ = ["ELMDeepONet", "fit_blocks", "load", "predict_blocks"]
 
 
-class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -66,7 +50,8 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
     trunk : feature map of output points, likewise. None: `POD()`, the training outputs' own modes; for
         outputs that are known at different points for every function, `Legendre`, its degree chosen by
         functions held out. ``trunk.zero_on_boundary()`` makes predictions vanish there.
-    solver : object with ``solve(T, B, G) -> Solution``. None: ``Ridge("loo")``.
+    solver : object with ``solve(T, B, G) -> Solution``; ``Solution(W)`` is enough. If `solve` has a keyword
+        `sizes` (N,), errors are relative to these where a fit wants that. None: ``Ridge("loo")``.
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
         unit cube, before branch and trunk see them. The paper's recipes use False.
     log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
@@ -80,10 +65,15 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
 
     Attributes
     ----------
+    expected_error_ : the relative error to expect on new functions that are drawn alike.
+    solution_ : `Solution`: ranks, condition, residual, alpha, errors and of what kind they are, seconds.
+    operator_ : `Operator`: branch, trunk and coefficients, from rows to values.
     W_ : (p2, p1), the learned matrix.
-    solution_ : `Solution`: ranks, condition, residual, alpha, leave-one-out error, seconds.
     branch_, trunk_ : the fitted feature maps.
     points_ : (M, d), the training points; for c components (c M, d + 1), the component's number last.
+
+    Data in float32 give predictions in float32; everything in between is computed in float64, unless the
+    solver keeps the precision of the data (`Pinv`, the paper's recipe).
 
     Examples
     --------
@@ -92,11 +82,14 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
     >>> model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     >>> model.predict(data.u_test).shape, model.predict(data.u_test, points=[[0.123], [0.9]]).shape
     ((50, 100), (50, 2))
-    >>> model.solution_.loo_error < 1e-2
+    >>> model.expected_error_ < 1e-2
     True
     """
 
-    _novelty: Novelty | None = None
+    _found: Fitted | None = None  # what the last fit gave
+    _blocks: BlockFit | None = None  # a fit in blocks, which can go on
+    _memory: Memory = Memory()
+    _promise: tuple[float, str] | None = None  # an expected error and a summary of whoever chose this model
 
     def __init__(
         self,
@@ -123,7 +116,9 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         self.points = points
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn W from pairs of functions.
 
         Parameters
@@ -134,41 +129,66 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
             for fields on a grid; (N, M, c), or a dictionary of (N, M), for outputs with c components.
             If every function is known at points of its own: a list of arrays (M_i,), or a `Scattered`.
         points : (M, d), or (M,) if d = 1, or (H, W, d) for a grid. May be left out if M = 1, or if inputs and
-            outputs have the same shape: then they are taken to live on the same uniform grid of the unit
-            cube. For outputs in a list, a list of (M_i, d).
+            outputs have the same shape: then they are taken to live at the same sensors, or, without
+            sensors, on the same uniform grid of the unit cube. For outputs in a list, a list of (M_i, d).
+        sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
+            the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
+            form a grid. `summary` says so.
         sample_weight : (N,), how much each function counts.
         """
-        if is_dask(X) or is_dask(y) or is_stored(X) or is_stored(y):
-            return self._fit_stored(X, y, points, sample_weight)
-        given, X = X, self._packed_functions(X, reset=True, n=count(y))
-        weights = None if sample_weight is None else _check.weights(sample_weight, len(X))
-        self.__dict__.pop("_sums", None)
-        scattered = scattered_outputs(y, points)
-        if scattered is not None:
-            fit_scattered(self, given, X, scattered, weights)
-            return self
-        names, y = named_components(y)
-        y = outputs(y, len(X), gaps=_check.choice(self.missing, "missing", ("raise", "ignore")) == "ignore")
-        X, y = (A.astype(np.result_type(X, y), copy=False) for A in (X, y))
-        y = self.lay_out(X, y, points, names)
-        if self.lift is not None:
-            y = y - self._lifted(given, self._places_given, len(X))
-        if weights is not None:
-            X, y, weights = X[weights > 0], y[weights > 0], np.sqrt(weights[weights > 0])
-        self._prepare_scaling(X)
-        if np.isnan(y).any():
-            fit_with_gaps(self, X, y, weights)
-            return self
-        self._log_y = log_outputs(y) if self.log_outputs else None
-        X, P = self._scaled(X), self._scaled_points(self.points_).astype(X.dtype)
-        solver = self._solver()
-        self.branch_, trunk = self._parts()
-        z = y if self._log_y is None else self._log_y(y, self.points_)
-        B = checked_features(fit_features(self.branch_, X, z), self.branch_, X, "branch").T
-        self.trunk_ = trunk.fit(P, z.T)
-        self._T = features_of(self.trunk_, P, "trunk")
-        self.solution_ = self._solve(solver, B, z, y, weights)
-        self._TW = self._readout()
+        points = points_once(self.points, points, "ELMDeepONet")
+        if any(is_dask(A) or is_stored(A) for A in (X, y)):
+            for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
+                if given is not None:
+                    raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
+            return self._fit_stored(X, y, points, sensors)
+        gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+        settings = {"sensors": sensors, "sample_weight": sample_weight, "gaps": gaps, "lift": self.lift}
+        return self._fit(understand(self, X, y, points, **settings))
+
+    def partial_fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
+        """Learn from more functions; the arguments are those of `fit`, and points are needed once.
+
+        Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow.
+        Inputs are scaled as the first call's are (``scale_inputs=False`` leaves them as they are); from then
+        on, the order and the size of batches make no difference. W is found when it is next needed. With
+        ``Ridge("loo")``, alpha is chosen by GCV once there are more functions than features: leave-one-out
+        would need the functions again. It goes on after `fit` from disk or Dask, and after `load` of a
+        file with sums; after a `fit` in memory, which keeps no sums, it refuses.
+        """
+        fit = self._blocks
+        if fit is None:
+            if self._found is not None:
+                raise InputError(_NO_SUMS.format("partial_fit goes on with"))
+            training = understand(self, X, y, points_once(self.points, points, "ELMDeepONet"), sensors=sensors, lift=self.lift)
+            fit = self._blocks = self._begun(training)
+            X, y = training.X, training.y
+        else:
+            if points is not None and not np.array_equal(
+                coordinates(place_points(points)[0]), fit.outputs.points
+            ):
+                raise InputError(
+                    "the points differ from those of the first batch: all functions of one model are known "
+                    "at the same points. Leave points out, or interpolate the outputs."
+                )
+            X = fit.reduction.inputs.rows(self, X)
+            y = outputs(named_components(y)[1], len(X))
+            if y.shape[1:] != fit.outputs.shape:
+                raise InputError(
+                    f"all functions of one model have outputs of the shape {fit.outputs.shape}, as the first "
+                    f"batch; got {y.shape[1:]}."
+                )
+            y = fit.outputs.rows(y)
+        fit.add(X, y)
+        self._found = None
+        return self
+
+    def merge(self, other: ELMDeepONet) -> Self:
+        """Take in the functions of another model with the same features, both fitted in blocks."""
+        if self._blocks is None or other._blocks is None:
+            raise InputError(_NO_SUMS.format("merge joins"))
+        self._blocks.merge(other._blocks)
+        self._found = None
         return self
 
     def predict(self, X: Any, points: Any = None) -> Any:
@@ -179,67 +199,12 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         one array a function. For a Dask array X, a Dask array that is computed when it is needed; for arrays
         on disk see `predict_blocks`.
         """
-        require_fitted(self, "solution_")
+        fitted = self._fitted()
         if is_dask(X):
-            return predict_dask(self, X, points)
-        given, X = X, self._packed_functions(X, reset=False)
-        Z = self._scaled(X.astype(self.W_.dtype, copy=False))
-        if self._novelty is not None:
-            self._novelty.warn(Z)
-        if isinstance(points, Scattered) or is_list_of_points(points, len(X), self._places_given.shape[1]):
-            return predict_scattered(self, given, Z, points)
-        if points is None and self._needs_points:
-            raise InputError(
-                "this model was fitted to outputs at scattered points: say where to predict, points=(M, d)."
-            )
-        grid = None
-        if points is not None:
-            points, grid = place_points(points)
-            points = self._own_points(points)
-            grid = grid or (len(points),)
-        if points is None and self._TW is not None:
-            predicted = features_times(self.branch_, Z, self._TW.T)
-        else:
-            T = self._T if points is None else self._trunk_at_places(self._layout.places(points))
-            predicted = product(features_times(self.branch_, Z, self.W_.T), T.T)
-        if self._log_y is not None:
-            centre = self._log_y.centre if points is None else self._centre_at(points, self._log_y)
-            predicted = self._log_y.inverse(predicted, centre)
-        if self.lift is not None:
-            predicted += self._lifted(given, self._places_given if points is None else points, len(X))
-        return self._layout.outputs(predicted, grid)
-
-    def output_shape(self, points: Any = None) -> tuple[int, ...]:
-        """The shape of one prediction, if it is an array: at the training points, or at others."""
-        require_fitted(self, "solution_")
-        nowhere = points is None and self._needs_points
-        if self._layout.names is not None or isinstance(points, Scattered) or nowhere:
-            raise InputError(
-                "this prediction is not one array (N, ...): predict a block of functions at a time, at "
-                "points (M, d)."
-            )
-        P, grid = (None, None) if points is None else place_points(points)
-        n = len(self._places_given) if P is None else len(P)
-        rows = np.empty((1, n * max(1, self._layout.components)))
-        return self._layout.outputs(rows, grid or (None if P is None else (n,))).shape[1:]
-
-    def transformed(self, X: np.ndarray) -> np.ndarray:
-        """The inputs as the branch sees them: after logarithms and scaling."""
-        require_fitted(self, "solution_")
-        return self._scaled(X)
-
-    def remember_inputs(self, X: np.ndarray) -> None:
-        """Keep of the training inputs X what it takes to warn of others that are unlike them."""
-        self._novelty = Novelty(self.transformed(X))
-
-    def novelty(self, X: Any) -> np.ndarray:
-        """How far each input (N,) is from the training functions: above 1, beyond all of them."""
-        require_fitted(self, "solution_")
-        if self._novelty is None:
-            raise InputError(
-                "this model does not remember its training inputs: call remember_inputs(X) first."
-            )
-        return self._novelty(self.transformed(self._packed_functions(X, reset=False)))
+            return predict_dask(self, fitted, X, points)
+        Z = fitted.seen(fitted.inputs.rows(self, X))
+        self._memory.warn(Z)
+        return fitted.predict(X, Z, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
@@ -253,11 +218,24 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
         return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
 
-    @property
-    def W_(self) -> np.ndarray:
-        """The learned matrix, (p2, p1)."""
-        require_fitted(self, "solution_")
-        return self.solution_.W
+    def summary(self) -> str:
+        """In words: the data, what was fitted, and what error to expect."""
+        return summary_of(self._fitted()) if self._promise is None else self._promise[1]
+
+    def remember_inputs(self, X: Any) -> None:
+        """Keep of the training inputs X what it takes to warn of others that are unlike them."""
+        fitted = self._fitted()
+        rows = fitted.inputs.rows(self, X)
+        self._memory = Memory.of(rows, fitted.seen(rows))
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """How far each input (N,) is from the training functions: above 1, beyond all of them."""
+        fitted = self._fitted()
+        return self._memory.novelty(fitted.seen(fitted.inputs.rows(self, X)))
+
+    def is_training_function(self, X: Any) -> np.ndarray:
+        """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
+        return self._memory.has(self._fitted().inputs.rows(self, X))
 
     def save(self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
@@ -266,131 +244,101 @@ class ELMDeepONet(StreamingFit, RegressorMixin, MultiOutputMixin, BaseEstimator)
         ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
         ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
         """
-        require_fitted(self, "solution_")
-        write(path, *to_store(self, weights, sums))
-
-    def lay_out(self, X: np.ndarray, y: np.ndarray, points: Any, names: Any = None) -> np.ndarray:
-        """Find the points and how the outputs lie on them; the outputs as rows."""
-        if points is not None and self.points is not None:
-            raise InputError("points came twice, in ELMDeepONet(points=...) and in fit: give them once.")
-        shape = y.shape[1:-1] if names else y.shape[1:]
-        points = training_points(self.points if points is None else points, shape, X.shape[1:])
-        self._layout, self._needs_points = Layout.of(y, len(points), names), False
-        if self._layout.components and self.log_outputs:
-            raise InputError("log_outputs is for outputs without components: fit one model for each.")
-        self.points_ = self._layout.places(points)
-        return self._layout.rows(y)
-
-    def _prepare_scaling(self, X: np.ndarray, scale: Affine | None = None) -> None:
-        """From the training inputs X, or as given; the box of the points becomes the unit cube."""
-        self._scale_X = self._log_y = self._scale_points = self._novelty = None
-        if self.scale_inputs:
-            self._scale_X = standardise(self._scaled(X)) if scale is None else scale
-            if self._inputs is not None and not isinstance(self.branch, Several):
-                self._scale_X = Affine(self._scale_X.shift, self._scale_X.scale / self._inputs.balance())
-            if not isinstance(self.trunk, Masked):
-                self._scale_points = unit_box(self.points_)
-
-    def _parts(self) -> tuple[Any, Any]:
-        """Branch and trunk, seeded and not fitted."""
-        branch = Linear() + SLFN(2000, "tanh", 0.5) if self.branch is None else self.branch
-        trunk = POD() if self.trunk is None else self.trunk
-        if self._layout.components:
-            trunk = PerComponent(trunk)
-        if isinstance(branch, Several):
-            branch = self._with_shapes(branch)
-        seeds = np.random.SeedSequence(seed_from(self.random_state)).spawn(2)
-        return seeded(branch, seeds[0], "branch"), seeded(trunk, seeds[1], "trunk")
-
-    def _with_shapes(self, branch: Several) -> Several:
-        """The branch of several inputs, its maps in their order."""
-        names = () if self._inputs is None else self._inputs.names
-        maps = dict(branch.maps)
-        if self._inputs is None or set(maps) != set(names):
-            raise InputError(
-                f"the branch has maps for the inputs {', '.join(maps)}, but X holds "
-                f"{', '.join(names) if names else 'a single array'}: give a dictionary with the same names."
-            )
-        return Several([(name, maps[name]) for name in names], branch.combine, self._inputs.shapes)
-
-    def _solver(self) -> Any:
-        solver = Ridge("loo") if self.solver is None else self.solver
-        require_methods(solver, "solver", "solve")
-        return solver
-
-    def _solve(self, solver: Any, B: np.ndarray, z: np.ndarray, y: np.ndarray, weights: Any) -> Solution:
-        """Solve for W; with logarithms z of the outputs y, account for the errors of y."""
-        if weights is not None:  # a column of B and G times w counts w^2 times
-            weights = weights.astype(B.dtype)
-            B, z = B * weights, z * weights[:, None]
-        if self._log_y is None:
-            return solver.solve(self._T, B, z.T)
-        # A small error e of z is a relative error e of y, wherever z is: so it counts as it is.
-        counts = np.ones(len(z)) if weights is None else weights
-        solution = solver.solve(self._T, B, z.T, reference=counts * np.sqrt(z.shape[1]))
-        left_out = left_out_predictions(self._T, B, z.T, solution.alpha).T / counts[:, None]
-        fitted = product(product(self._T, solution.W), B).T / counts[:, None]
-        residual = np.linalg.norm(self._log_y.inverse(fitted) - y) / (np.linalg.norm(y) or 1.0)
-        missed = function_norms(self._log_y.inverse(left_out) - y)
-        errors = loo_errors(missed, function_norms(y), y.shape[1])
-        return replace(
-            solution,
-            loo_error=float(overall(errors, y.shape[1])),
-            loo_errors=errors,
-            residual=float(residual),
-        )
-
-    def _scaled(self, X: np.ndarray) -> np.ndarray:
-        if self.log_inputs:
-            X = log_inputs(X)
-        return X if self._scale_X is None else self._scale_X(X)
-
-    def _centre_at(self, points: Any, log_y: LogOutputs) -> np.ndarray:
-        """The geometric mean of the training outputs at other points; it is not negative."""
-        return np.maximum(interpolate(self.points_, log_y.centre[:, None], points)[:, 0], 0)
-
-    def _scaled_points(self, points: np.ndarray) -> np.ndarray:
-        return points if self._scale_points is None else self._scale_points(points)
-
-    def _readout(self) -> np.ndarray | None:
-        """T W (M, p1), which saves a product at the training points, if it is no larger than W."""
-        return product(self._T, self.W_) if len(self._T) <= len(self.W_) else None
-
-    def _trunk_at_places(self, places: np.ndarray) -> np.ndarray:
-        return features_of(self.trunk_, self._scaled_points(places).astype(self.W_.dtype), "trunk")
-
-    def _own_points(self, points: Any) -> np.ndarray:
-        """Points (M, d) of the user, of the dimension seen in fit."""
-        return coordinates(points, dimension=self.points_.shape[1] - (self._layout.axis is not None))
+        fitted = self._fitted()
+        if sums and self._blocks is None:
+            raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
+        write(path, *to_store(self, fitted, self._blocks if sums else None, weights))
 
     @property
-    def _places_given(self) -> np.ndarray:
-        """The training points (M, d) as they were given."""
-        c = self._layout.components
-        return self.points_[: len(self.points_) // c, :-1] if c else self.points_
+    def solution_(self) -> Solution:
+        """The account of the solve; found now, if functions came since it was last needed."""
+        return self._fitted(AttributeError).solution
 
-    def _packed_functions(self, X: Any, reset: bool, n: int | None = None) -> np.ndarray:
-        """Input functions as one checked array, whatever form they came in; n: how many, if it is known."""
-        if reset:
-            self._inputs = Inputs.of(X, n)
-        if self._inputs is not None:
-            X = self._inputs.pack(X)
-        return functions(self, X, reset=reset)
+    @property
+    def operator_(self) -> Operator:
+        """The learned operator, from rows to values."""
+        return self._fitted(AttributeError).operator
 
-    def _lifted(self, X: Any, points: np.ndarray, n: int) -> np.ndarray:
-        """The lift as rows (n or 1, c M)."""
-        if self._layout.components:
-            raise InputError("lift is for outputs without components: fit one model for each.")
-        return lift_at(self.lift, X, points, n)
+    @property
+    def expected_error_(self) -> float | None:
+        """The relative error to expect on new functions that are drawn alike; None if nothing tells."""
+        return self._promise[0] if self._promise is not None else self.solution_.expected_error
 
-    def _fit_stored(self, X: Any, y: Any, points: Any, sample_weight: Any) -> Self:
+    @property
+    def W_(self) -> np.ndarray:
+        """The learned matrix, (p2, p1)."""
+        return self.solution_.W
+
+    @property
+    def branch_(self) -> Any:
+        """The fitted feature map of input functions."""
+        return self.operator_.branch
+
+    @property
+    def trunk_(self) -> Any:
+        """The fitted feature map of points."""
+        return self.operator_.trunk
+
+    @property
+    def points_(self) -> np.ndarray:
+        """The training points; for components, with the component's number last."""
+        return self._fitted(AttributeError).outputs.places()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._found is not None or self._blocks is not None
+
+    def _fitted(self, error: type[Exception] = NotFittedError) -> Fitted:
+        if self._found is None and self._blocks is not None:
+            self._found = self._blocks.solve()
+        if self._found is None:
+            raise error(f"this {type(self).__name__} is not fitted yet: call fit with training data first.")
+        return self._found
+
+    def _fit(self, training: Training) -> Self:
+        """Fit to what was understood already."""
+        self._forget()
+        self._found = fit_training(self._prepared(training), training)
+        self._memory = Memory.of(training.X)
+        return self
+
+    def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
+        """A fit in blocks of functions like these, scaled as they are, or as is given."""
+        self._forget()
+        return BlockFit(*self._prepared(training, scale))
+
+    def _prepared(self, training: Training, scale: Affine | None = None) -> Prepared:
+        return prepare(
+            training,
+            self.branch,
+            self.trunk,
+            self.solver,
+            scale_inputs=self.scale_inputs,
+            log_inputs=self.log_inputs,
+            log_outputs=self.log_outputs,
+            random_state=self.random_state,
+            scale=scale,
+        )
+
+    def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
         """Fit to arrays on disk or Dask's, a block at a time."""
-        for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
-            if given is not None:
-                raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
-        self._inputs = None
-        how = fit_dask if is_dask(X) or is_dask(y) else fit_blocks
-        return how(self, X, y, points)
+
+        def begin(first: tuple[np.ndarray, np.ndarray], scale: Affine | None) -> BlockFit:
+            return self._begun(understand(self, *first, points, sensors=sensors), scale)
+
+        fit, found = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
+        self._blocks, self._found = fit, found
+        return self
+
+    def _forget(self) -> None:
+        for name in ("_found", "_blocks", "_memory", "_promise"):
+            self.__dict__.pop(name, None)
+
+
+_NO_SUMS = (
+    "{} models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
+    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or "
+    "fit again with all of them."
+)
 
 
 def load(path: str | os.PathLike[str]) -> ELMDeepONet:
@@ -400,9 +348,51 @@ def load(path: str | os.PathLike[str]) -> ELMDeepONet:
     """
     header, arrays = read(path)
     try:
-        return restored(ELMDeepONet, header, arrays)
+        return restore(ELMDeepONet, header, arrays)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
             f"{error}). It may come from a development version; fit and save the model again."
         ) from error
+
+
+def fit_blocks(
+    model: ELMDeepONet,
+    u: Any,
+    s: Any,
+    points: Any = None,
+    *,
+    memory: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
+    workers: int | None = None,
+    progress: Any = False,
+) -> ELMDeepONet:
+    """Fit a model to functions that are read in blocks; what ``model.fit`` does with arrays on disk.
+
+    Parameters
+    ----------
+    model : an `ELMDeepONet` whose branch needs no training functions.
+    u, s : (N, ...) and (N, M): memory maps, zarr or HDF5 arrays, or anything that gives rows by slicing.
+    points : (M, d), as in `ELMDeepONet.fit`.
+    memory : what the process may take, in bytes or as "2GB"; None: half of what is there.
+    checkpoint : a file that is written every so often; if it is there already, the fit goes on from it.
+    keep_checkpoint : leave that file when the fit is done, until the model is saved.
+    workers : threads; None: one a core.
+    progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
+    """
+    how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
+    return model._fit_stored(u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how)
+
+
+def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
+    """Predict for functions that are read in blocks, and write each block to `out` (N, M) at once.
+
+    `out` is anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
+    """
+    if tuple(out.shape)[:1] != tuple(u.shape)[:1]:
+        raise InputError(
+            f"out must have a row for each of the {u.shape[0]} functions, got {tuple(out.shape)}."
+        )
+    for start in range(0, u.shape[0], positive_integer(rows, "rows")):
+        out[start : start + rows] = model.predict(read_rows(u, start, start + rows, "X"), points)

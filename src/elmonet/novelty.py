@@ -1,20 +1,80 @@
-"""How far an input is from the training functions."""
+"""What a model remembers of its training functions: which they were, and how far others are from them."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
-from elmonet._check import ExtrapolationWarning
+from elmonet._check import ExtrapolationWarning, InputError
 
-__all__ = ["Novelty"]
+__all__ = ["Memory", "Novelty"]
 
+_MOST = 100_000  # functions whose fingerprints are kept
 _MARGIN = 2.0  # times beyond the strangest training function
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is kept of training functions.
+
+    Attributes
+    ----------
+    fingerprints : (N,), one number for each function, sorted; None if nothing is kept.
+    measure : how far others are from them; None if that was not asked for.
+    """
+
+    fingerprints: np.ndarray | None = None
+    measure: Novelty | None = None
+
+    @classmethod
+    def of(cls, rows: np.ndarray, Z: np.ndarray | None = None) -> Memory:
+        """Of training functions, as rows, and, to measure the novelty of others, as the branch sees them."""
+        known = np.sort(_fingerprints(rows)) if len(rows) <= _MOST else None
+        return cls(known, None if Z is None else Novelty(Z))
+
+    def has(self, rows: np.ndarray) -> np.ndarray:
+        """Which functions (n,) are training functions, to the last bit."""
+        if self.fingerprints is None:
+            return np.zeros(len(rows), bool)
+        return np.isin(_fingerprints(rows), self.fingerprints)
+
+    def novelty(self, Z: np.ndarray) -> np.ndarray:
+        """How far each function (n,), as the branch sees it, is from the training functions."""
+        if self.measure is None:
+            raise InputError(
+                "this model does not remember its training inputs: call remember_inputs(X) first."
+            )
+        return self.measure(Z)
+
+    def warn(self, Z: np.ndarray) -> None:
+        """Warn if functions lie well beyond the training functions."""
+        if self.measure is not None:
+            self.measure.warn(Z)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that there is, for a file."""
+        kept = {} if self.measure is None else self.measure.arrays()
+        named = {f"novelty.{name}": array for name, array in kept.items()}
+        return named if self.fingerprints is None else named | {"fingerprints": self.fingerprints}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Memory:
+        """The inverse of `arrays`."""
+        kept = {n.removeprefix("novelty."): a for n, a in arrays.items() if n.startswith("novelty.")}
+        return cls(arrays.get("fingerprints"), Novelty.from_arrays(kept) if kept else None)
+
+
+def _fingerprints(rows: np.ndarray) -> np.ndarray:
+    """A number of 64 bits for each row."""
+    rows = np.ascontiguousarray(rows.reshape(len(rows), -1), np.float64) + 0.0  # -0.0 is 0.0
+    return np.array([int.from_bytes(blake2b(row, digest_size=8).digest()) for row in rows], np.uint64)
 
 
 class Novelty:
@@ -57,7 +117,7 @@ class Novelty:
                 "outside what the training functions cover: the leave-one-out error does not speak for them. "
                 "Train on functions like these.",
                 ExtrapolationWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -70,7 +130,7 @@ class Novelty:
         }
 
     @classmethod
-    def of(cls, arrays: dict[str, np.ndarray]) -> Self:
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
         """The inverse of `arrays`."""
         novelty = cls.__new__(cls)
         novelty.mean, novelty.values, novelty.V = (arrays[name] for name in ("mean", "values", "V"))

@@ -37,9 +37,9 @@ def describe(part: Any) -> dict[str, Any]:
         fitted = getattr(part, "members_", members)  # these know their seeds
         settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
     if "random_state" in settings:
-        settings["random_state"] = getattr(part, "seed_", None)
+        settings["random_state"] = getattr(part, "seed_", settings["random_state"])
     if "trunk" in settings:
-        settings["trunk"] = describe(part.trunk)
+        settings["trunk"] = describe(part.members_[0] if hasattr(part, "members_") else part.trunk)
     if callable(settings.get("mask")):
         raise InputError("a mask that is a function of yours cannot be saved: nothing in a file is ever run.")
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}

@@ -2,98 +2,150 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
-from elmonet.layout import Inputs, Layout
-from elmonet.novelty import Novelty
+from elmonet.features import PerComponent
+from elmonet.features.base import features_of
+from elmonet.fitting.fitted import Fitted
+from elmonet.fitting.in_blocks import BlockFit
+from elmonet.fitting.parts import solver_or_default
+from elmonet.form.inputs import InputForm
+from elmonet.form.outputs import OutputForm
+from elmonet.form.transforms import Affine, LogOutputs
+from elmonet.novelty import Memory
+from elmonet.operator import Operator
 from elmonet.recipe import build, describe, describe_map, restore_map
-from elmonet.scaling import Affine, LogOutputs
 from elmonet.solve import Solution
+from elmonet.version_1 import from_version_1
 
-__all__ = ["restored", "to_store"]
+__all__ = ["restore", "to_store"]
 
-_ARRAYS_OF_SOLUTION = ("W", "loo_errors", "alphas", "path")
+_SETTINGS = ("scale_inputs", "log_inputs", "log_outputs", "missing")
+_ARRAYS_OF_SOLUTION = ("errors", "alphas", "path")
+_NOT_OF_SOLUTION = ("W", "C", "lift", "basis", "fit")  # these are the operator's, or not kept
 
 
-def to_store(model: Any, weights: bool, sums: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a fitted model's file."""
+def to_store(
+    model: Any, fitted: Fitted, blocks: BlockFit | None, weights: bool
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a fitted model's file; with the sums of a fit in blocks, if given."""
     if model.lift is not None:
         raise InputError(
             "a lift is a function of yours, which a file cannot hold: nothing in a file is ever run. Fit the "
             "model to y - lift, save it, and add the lift to what it predicts."
         )
-    solution = asdict(model.solution_)
-    arrays = {f"solution.{k}": solution.pop(k) for k in _ARRAYS_OF_SOLUTION}
-    arrays = {name: array for name, array in arrays.items() if array is not None}
-    arrays["points"] = model.points_
-    for name, affine in (("X", model._scale_X), ("points", model._scale_points)):
-        if affine is not None:
-            arrays |= {f"scale_{name}.shift": affine.shift, f"scale_{name}.scale": affine.scale}
-    if model._log_y is not None:
-        arrays["log_y.centre"] = model._log_y.centre
-    layout, inputs = model._layout, model._inputs
-    if model._novelty is not None:
-        arrays |= {f"novelty.{name}": array for name, array in model._novelty.arrays().items()}
-    if layout.scale is not None:
-        arrays["layout.scale"] = layout.scale
+    arrays: dict[str, np.ndarray] = {}
+    operator = fitted.operator
     header = {
         "model": "ELMDeepONet",
-        "scale_inputs": bool(model.scale_inputs),
-        "log_inputs": bool(model.log_inputs),
-        "log_outputs": None if model._log_y is None else [model._log_y.low, model._log_y.high],
-        "missing": model.missing,
-        "layout": {"shape": list(layout.shape), "axis": layout.axis, "names": layout.names},
-        "inputs": None if inputs is None else {"names": inputs.names, "shapes": inputs.shapes},
-        "needs_points": model._needs_points,
-        "input_shape": list(model.input_shape_),
+        "settings": {name: getattr(model, name) for name in _SETTINGS},
         "solver": None if model.solver is None else describe(model.solver),
-        "branch": describe_map(model.branch_, "branch", arrays, weights),
-        "trunk": describe_map(model.trunk_, "trunk", arrays, weights),
-        "solution": solution,
+        "inputs": _inputs_to_store(fitted.inputs, arrays),
+        "outputs": _outputs_to_store(fitted.outputs, arrays),
+        "branch": describe_map(operator.branch, "branch", arrays, weights),
+        "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
+        "solution": _solution_to_store(fitted.solution, arrays),
+        "promise": model._promise,
     }
-    if sums:
-        header["sums"] = model.sums_to_store(arrays)
+    arrays["C"] = operator.C
+    if operator.lift is not None:
+        arrays |= {"lift": operator.lift, "basis": operator.basis}
+    arrays |= model._memory.arrays()
+    if blocks is not None:
+        header["sums"] = blocks.state(arrays)
     return header, arrays
 
 
-def restored(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """The model, an instance of `kind`."""
+    if "settings" not in header:
+        header, arrays = from_version_1(header, arrays)
     branch = restore_map(header["branch"], "branch", arrays)
     trunk = restore_map(header["trunk"], "trunk", arrays)
+    inputs, outputs = _restored_inputs(header["inputs"], arrays), _restored_outputs(header["outputs"], arrays)
     solver = None if header["solver"] is None else build(header["solver"])
-    settings = {name: bool(header[name]) for name in ("scale_inputs", "log_inputs", "log_outputs")}
-    model = kind(clone(branch), clone(trunk), solver, missing=header["missing"], **settings)
-    model._log_y = LogOutputs(arrays["log_y.centre"], *header["log_outputs"]) if model.log_outputs else None
-    model.branch_, model.trunk_ = branch, trunk
-    model.input_shape_ = tuple(header["input_shape"])
-    model.n_features_in_ = model.input_shape_[0]
-    shape, axis, names = (header["layout"][key] for key in ("shape", "axis", "names"))
-    model._layout = Layout(
-        tuple(shape), axis, arrays.get("layout.scale"), None if names is None else tuple(names)
-    )
-    inputs = header["inputs"]
-    model._inputs = (
-        None if inputs is None else Inputs(tuple(inputs["names"]), tuple(tuple(s) for s in inputs["shapes"]))
-    )
-    novelty = {n.removeprefix("novelty."): a for n, a in arrays.items() if n.startswith("novelty.")}
-    model._novelty = Novelty.of(novelty) if novelty else None
-    model._needs_points = bool(header["needs_points"])
-    model.points_ = arrays["points"]
-    model._scale_X, model._scale_points = (
-        Affine(arrays[f"scale_{name}.shift"], arrays[f"scale_{name}.scale"])
-        if f"scale_{name}.shift" in arrays
-        else None
-        for name in ("X", "points")
-    )
+    own = trunk.trunk if outputs.components and isinstance(trunk, PerComponent) else trunk
+    model = kind(clone(branch), clone(own), solver, **{name: header["settings"][name] for name in _SETTINGS})
+    C = arrays["C"]
+    basis = arrays.get("basis")
+    if basis is None:
+        basis = features_of(trunk, outputs.seen(dtype=C.dtype), "trunk")
+    operator = Operator(branch, trunk, C, arrays.get("lift"), basis)
     kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
-    model.solution_ = Solution(**kept, **header["solution"])
-    model._T = model._trunk_at_places(model.points_)
-    model._TW = model._readout()
+    solution = Solution(operator.W, **kept, **header["solution"])
+    model._found = Fitted(inputs, outputs, operator, solution)
+    model._memory = Memory.from_arrays(arrays)
+    model._promise = None if header["promise"] is None else tuple(header["promise"])
+    model.input_shape_, model.n_features_in_ = inputs.given, inputs.given[0]
     if "sums" in header:
-        model.restore_sums(header["sums"], arrays)
+        model._blocks = BlockFit(inputs, outputs, clone(branch), clone(trunk), solver_or_default(solver))
+        model._blocks.resume(header["sums"], arrays)
     return model
+
+
+def _inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    _keep(arrays, "inputs", order=form.order)
+    _keep_affine(arrays, "inputs", form.scale)
+    return {name: getattr(form, name) for name in ("given", "shape", "names", "shapes", "logarithms")}
+
+
+def _restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> InputForm:
+    return InputForm(
+        tuple(record["given"]),
+        tuple(record["shape"]),
+        None if record["names"] is None else tuple(record["names"]),
+        None if record["shapes"] is None else tuple(tuple(shape) for shape in record["shapes"]),
+        arrays.get("inputs.order"),
+        bool(record["logarithms"]),
+        _restored_affine(arrays, "inputs"),
+    )
+
+
+def _outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    _keep(arrays, "outputs", points=form.points, sizes=form.sizes)
+    _keep_affine(arrays, "outputs", form.box)
+    record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered")}
+    if form.logs is not None:
+        arrays["outputs.centre"] = form.logs.centre
+        record["logs"] = [form.logs.low, form.logs.high]
+    return record | {"dtype": np.dtype(form.dtype).name}
+
+
+def _restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> OutputForm:
+    logs = record.get("logs")
+    return OutputForm(
+        tuple(record["shape"]),
+        arrays["outputs.points"],
+        record["axis"],
+        arrays.get("outputs.sizes"),
+        None if record["names"] is None else tuple(record["names"]),
+        bool(record["scattered"]),
+        logs=None if logs is None else LogOutputs(arrays["outputs.centre"], *logs),
+        box=_restored_affine(arrays, "outputs"),
+        dtype=np.dtype(record["dtype"]),
+    )
+
+
+def _solution_to_store(solution: Solution, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    kept = {f.name: getattr(solution, f.name) for f in fields(solution) if f.name not in _NOT_OF_SOLUTION}
+    _keep(arrays, "solution", **{name: kept.pop(name) for name in _ARRAYS_OF_SOLUTION})
+    return kept
+
+
+def _keep(arrays: dict[str, np.ndarray], prefix: str, **more: np.ndarray | None) -> None:
+    arrays |= {f"{prefix}.{name}": array for name, array in more.items() if array is not None}
+
+
+def _keep_affine(arrays: dict[str, np.ndarray], prefix: str, affine: Affine | None) -> None:
+    if affine is not None:
+        _keep(arrays, prefix, shift=affine.shift, scale=affine.scale)
+
+
+def _restored_affine(arrays: dict[str, np.ndarray], prefix: str) -> Affine | None:
+    there = f"{prefix}.shift" in arrays
+    return Affine(arrays[f"{prefix}.shift"], arrays[f"{prefix}.scale"]) if there else None

@@ -222,7 +222,7 @@ def test_times_is_transform_times(features, monkeypatch):
     monkeypatch.setattr("elmonet.features.base._BLOCK", 90)
     features.fit(X)
     R = rng.normal(size=(features.width_, 4))
-    np.testing.assert_allclose(features.times(X, R), features.transform(X) @ R, atol=1e-12)
+    np.testing.assert_allclose(features_times(features, X, R), features.transform(X) @ R, atol=1e-12)
 
 
 def test_seeds():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear
+from elmonet.form.training import Training
 
 __all__ = ["Candidate", "branches", "probes", "transforms"]
 
@@ -19,6 +20,7 @@ _NETWORKS = {  # activation and distribution of the weights
     "relu-net": ("relu", "uniform"),
 }
 _WIDTH = 2000
+_TAIL = 6.0  # standard deviations
 _CONSTANT = 1e-9  # a kernel of this scale is one everywhere
 
 
@@ -69,13 +71,31 @@ class Candidate:
         return " + ".join(["linear"] * self.linear + family)
 
 
-def transforms(X: np.ndarray, y: np.ndarray) -> list[dict[str, bool]]:
-    """The ways to look at the data that these allow: logarithms need positive numbers."""
-    log_X = [False, True] if (X > 0).all() and X.max() > 2 * X.min() else [False]
-    zero = (y == 0).all(axis=0)
-    log_y = [False, True] if (y[:, ~zero] > 0).all() and not zero.all() else [False]
-    ways = [(a, b, c) for a in log_X for b in log_y for c in (True, False)]
+def transforms(
+    training: Training, log_inputs: bool | None = None, log_outputs: bool | None = None
+) -> list[dict[str, bool]]:
+    """The ways to look at the data: with logarithms or without, where None leaves it open and they allow it."""
+    zero = (training.y == 0).all(axis=0)
+    positive = bool((training.y[:, ~zero] > 0).all()) and not zero.all() and not training.outputs.components
+    inputs = [bool(log_inputs)]
+    if log_inputs is None and _room_for_logarithms(training.X):
+        inputs = [False, True]
+    outputs = [bool(log_outputs)]
+    if log_outputs is None and positive:
+        outputs = [False, True]
+    ways = [(a, b, c) for a in inputs for b in outputs for c in (True, False)]
     return [{"log_inputs": a, "log_outputs": b, "scale_inputs": c} for a, b, c in ways]
+
+
+def _room_for_logarithms(X: np.ndarray) -> bool:
+    """Whether inputs are positive by nature: they vary by factors, and none is much nearer to zero than others.
+
+    The logarithms of numbers that may as well be zero or below have a long tail to the left.
+    """
+    if not (X > 0).all() or X.max() <= 2 * X.min():
+        return False
+    logarithms = np.log(X)
+    return bool(logarithms.mean() - logarithms.min() <= _TAIL * logarithms.std())
 
 
 def probes() -> list[Candidate]:

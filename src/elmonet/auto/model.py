@@ -10,16 +10,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet._check import choice, number, outputs, plain, positive_integer
-from elmonet._fitted import require_fitted
+from elmonet._check import InputError, choice, number, positive_integer
+from elmonet._fitted import NotFittedError
 from elmonet.auto.repeats import Repeats, merge_repeats
 from elmonet.auto.search import Search
 from elmonet.auto.unaligned import choose_unaligned
 from elmonet.auto.words import in_words, unaligned_in_words
 from elmonet.features import POD
 from elmonet.features.base import seed_from
-from elmonet.layout import count, named_components, scattered_outputs
+from elmonet.form.training import Training, points_once, understand
 from elmonet.model import ELMDeepONet
+from elmonet.novelty import Memory
 from elmonet.progress import progress_bar
 from elmonet.solve import Ridge
 
@@ -39,6 +40,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     time_budget : seconds after which no new candidate is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
+    log_inputs, log_outputs : False: logarithms are not tried. True: nothing else is. None: they are tried
+        where all values are positive; for inputs, only where none is so near to zero that a new one may
+        not be positive.
     missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     points : where the outputs are known, if not given to `fit`.
     random_state : seed; the same seed gives the same choice, unless a time budget interferes.
@@ -46,8 +50,10 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     Attributes
     ----------
     best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
-    loo_error_ : what to expect on new functions that are drawn alike: its leave-one-out error, with what the
-        choice among many candidates hides of it.
+    expected_error_ : the relative error to expect on new functions that are drawn alike: the leave-one-out
+        error of `best_model_`, with what the choice among many candidates hides of it. With gaps and for
+        scattered outputs, the error of functions held out; `error_kind_` says which.
+    loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
 
     Examples
@@ -55,7 +61,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     >>> from elmonet import problems
     >>> data = problems.antiderivative(n_train=100, n_test=20)
     >>> model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
-    >>> model.leaderboard_[0]["branch"], model.loo_error_ < 1e-9
+    >>> model.leaderboard_[0]["branch"], model.expected_error_ < 1e-9
     ('linear', True)
     """
 
@@ -65,6 +71,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         time_budget: float | None = None,
         n_jobs: int = 1,
         progress: Any = False,
+        log_inputs: bool | None = None,
+        log_outputs: bool | None = None,
         missing: str = "raise",
         points: Any = None,
         random_state: Any = None,
@@ -72,102 +80,110 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.time_budget = time_budget
         self.n_jobs = n_jobs
         self.progress = progress
+        self.log_inputs = log_inputs
+        self.log_outputs = log_outputs
         self.missing = missing
         self.points = points
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
         """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`."""
-        form = ELMDeepONet(points=self.points)
-        packed = form._packed_functions(X, reset=True, n=count(y))
-        self._inputs, self.input_shape_, self.n_features_in_ = (
-            form._inputs,
-            form.input_shape_,
-            form.n_features_in_,
-        )
+        gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+        points = points_once(self.points, points, "AutoELMDeepONet")
+        training = understand(self, X, y, points, sensors=sensors, gaps=gaps)
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
-        scattered = scattered_outputs(y, points)
-        names, y = (None, scattered) if scattered is not None else named_components(y)
-        if scattered is None:
-            gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
-            y = outputs(y, len(packed), gaps=gaps).astype(np.float64, copy=False)
         with bar as hook:
-            if scattered is not None or np.isnan(y).any():
-                given = y if names is None else {name: y[..., i] for i, name in enumerate(names)}
-                self._choose_unaligned(X, given, points, seed, budget, hook)
+            if training.outputs.scattered or training.has_gaps:
+                self._choose_unaligned(training, seed, budget, hook)
             else:
-                rows = form.lay_out(packed, y, points, names)
-                self._choose(form, packed.astype(np.float64, copy=False), rows, seed, budget, n_jobs, hook)
-        self.points_ = self.best_model_.points_
+                self._choose(training, seed, budget, n_jobs, hook)
+        model = self.best_model_
+        for name in ("input_shape_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(model, name, getattr(self, name))
+        model._memory = Memory.of(training.X, model._fitted().seen(training.X))
+        self.points_ = model.points_
         return self
 
-    def _choose(
-        self, form: Any, X: np.ndarray, rows: np.ndarray, seed: int, budget: Any, n_jobs: int, hook: Any
-    ) -> None:
-        """Among all candidates, by leave-one-out; `form` knows how inputs and outputs are laid out."""
-        X, rows, self.repeats_ = merge_repeats(X, rows)
-        inputs, layout = form._inputs, form._layout
+    def _choose(self, training: Training, seed: int, budget: Any, n_jobs: int, hook: Any) -> None:
+        """Among all candidates, by leave-one-out."""
+        training, self.repeats_ = merge_repeats(training)
         search = Search(
-            X,
-            rows,
-            form.points_,
+            training,
             seed=seed,
             time_budget=budget,
             n_jobs=n_jobs,
             progress=hook,
-            balance=None if inputs is None else inputs.balance(),
-            log_outputs=not layout.components,
+            log_inputs=self.log_inputs,
+            log_outputs=self.log_outputs,
         )
         best = search.run()
-        view = search.view(best.way, len(X))
-        branch = best.candidate.branch(view.X, view.spread, seed)
+        view = search.view(best.way, len(training.X))
+        branch = best.candidate.branch(view.Z, view.spread, seed)
         rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
-        trunk = POD(None if layout.components else rank)
+        trunk = POD(None if training.outputs.components else rank)
         way: dict[str, Any] = {**search.ways[best.way]}
-        model = ELMDeepONet(branch, trunk, Ridge("loo"), random_state=seed, **way)
-        given = X if inputs is None else inputs.unpack(X)
-        self.best_model_ = model.fit(given, layout.outputs(rows), points=form._places_given)
-        self.loo_error_ = self.best_model_.solution_.loo_error + search.optimism(best)
+        model = ELMDeepONet(branch, trunk, Ridge("loo"), missing=self.missing, random_state=seed, **way)
+        self.best_model_ = model._fit(training)
         self.leaderboard_ = search.leaderboard()
-        self.best_model_.remember_inputs(X)
-        self._words = in_words(self, search, best)
+        expected = model.solution_.loo_error + search.optimism(best)
+        model._promise = expected, in_words(model, search, best, expected, self.repeats_)
 
-    def _choose_unaligned(self, X: Any, y: Any, points: Any, seed: int, budget: Any, hook: Any) -> None:
+    def _choose_unaligned(self, training: Training, seed: int, budget: Any, hook: Any) -> None:
         """Among few candidates, by functions held out."""
-        if isinstance(X, (list, tuple)) and self._inputs is not None:
-            X = dict(zip(self._inputs.names, X, strict=True))
+        for name in ("log_inputs", "log_outputs"):
+            if getattr(self, name):
+                raise InputError(f"{name}=True is for outputs without gaps, at common points.")
+        deadline = np.inf if budget is None else perf_counter() + budget
         self.best_model_, self.leaderboard_ = choose_unaligned(
-            X if isinstance(X, dict) else np.asarray(plain(X)),
-            y,
-            points if self.points is None else self.points,
-            seed=seed,
-            deadline=np.inf if budget is None else perf_counter() + budget,
-            progress=hook,
-            settings={"missing": self.missing},
+            training, seed=seed, deadline=deadline, progress=hook
         )
         self.repeats_ = Repeats(0, 0.0)
-        self.loo_error_ = self.best_model_.solution_.loo_error
-        self.best_model_.remember_inputs(self.best_model_._packed_functions(X, reset=False))
-        self._words = unaligned_in_words(self)
+        words = unaligned_in_words(self.best_model_, self.leaderboard_, training)
+        self.best_model_._promise = self.best_model_.solution_.expected_error, words
+
+    @property
+    def expected_error_(self) -> float:
+        """The relative error to expect on new functions that are drawn alike."""
+        return self._best(AttributeError).expected_error_
+
+    @property
+    def error_kind_(self) -> str:
+        """How that was found: "leave-one-out" or "held out"."""
+        return self._best(AttributeError).solution_.error_kind
+
+    @property
+    def loo_error_(self) -> float:
+        """`expected_error_`, if it is a leave-one-out error."""
+        if self._best(AttributeError).solution_.error_kind != "leave-one-out":
+            raise AttributeError(
+                f"the error of this model is of another kind, {self.error_kind_!r}: read expected_error_."
+            )
+        return self.expected_error_
 
     def predict(self, X: Any, points: Any = None) -> Any:
         """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike those of the training."""
-        require_fitted(self, "best_model_")
-        return self.best_model_.predict(X, points)
+        return self._best().predict(X, points)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 over all functions and points together, as by `ELMDeepONet.score`."""
+        return self._best().score(X, y, sample_weight)
 
     def novelty(self, X: Any) -> np.ndarray:
         """How far each input (N,) is from the training functions: above 1, beyond all of them."""
-        require_fitted(self, "best_model_")
-        return self.best_model_.novelty(X)
+        return self._best().novelty(X)
 
     def summary(self) -> str:
         """In words: what was chosen and why, what error to expect, and what would help most."""
-        require_fitted(self, "best_model_")
-        return self._words
+        return self._best().summary()
 
     def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
-        """Write `best_model_` to a file that `load` reads."""
-        require_fitted(self, "best_model_")
-        self.best_model_.save(path, weights)
+        """Write `best_model_`, with its expected error and summary, to a file that `load` reads."""
+        self._best().save(path, weights)
+
+    def _best(self, error: type[Exception] = NotFittedError) -> ELMDeepONet:
+        if not hasattr(self, "best_model_"):
+            raise error("this AutoELMDeepONet is not fitted yet: call fit with training data first.")
+        return self.best_model_

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from elmonet.form.training import Training
 
 __all__ = ["Repeats", "merge_repeats"]
 
@@ -23,13 +25,14 @@ class Repeats:
     spread: float
 
 
-def merge_repeats(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, Repeats]:
+def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     """Each input once, with the mean of its outputs, in the order in which they first come."""
+    X, y = training.X, training.y
     largest = np.abs(X).max() or 1.0
     rows = np.round(X.reshape(len(X), -1) / largest, _DIGITS) + 0.0
     _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(X):
-        return X, y, Repeats(0, 0.0)
+        return training, Repeats(0, 0.0)
     order = np.argsort(first)
     which = np.argsort(order)[which.ravel()]
     counts = np.bincount(which)
@@ -40,4 +43,5 @@ def merge_repeats(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     freedom = max(1, int(counts[counts > 1].sum() - np.count_nonzero(counts > 1)))
     squares = np.sum((y - mean[which])[repeated] ** 2) / freedom
     per_function = np.mean(np.sum(y.reshape(len(y), -1) ** 2, axis=1)) or 1.0
-    return X[np.sort(first)], mean, Repeats(len(X) - len(first), float(np.sqrt(squares / per_function)))
+    merged = replace(training, X=X[np.sort(first)], y=mean)
+    return merged, Repeats(len(X) - len(first), float(np.sqrt(squares / per_function)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,11 +16,13 @@ from elmonet._check import NumericsWarning
 from elmonet.auto.candidates import Candidate, branches, probes, transforms
 from elmonet.auto.scale import next_scale
 from elmonet.auto.view import View
+from elmonet.form.inputs import InputForm
+from elmonet.form.training import Training
 
 __all__ = ["Search", "Trial"]
 
 _FEW = 300  # functions on which everything is tried
-_MANY = 2000  # functions beyond which a trial is dear
+_MANY = 2000  # functions beyond which a trial takes long
 _KEPT = 5  # kinds of candidates that go on to the next round
 _KEPT_OF_MANY = 2  # and to a round on many functions
 _ROUNDING = 1e-12  # an error below which nothing is left to gain
@@ -39,7 +41,7 @@ class Trial:
     candidate: Candidate
     way: int
     functions: int
-    loo_error: float
+    error: float
     alpha: float
     seconds: float
     errors: np.ndarray = field(repr=False, compare=False)  # (functions,), of each function
@@ -55,34 +57,30 @@ class Search:
 
     Parameters
     ----------
-    X, y, points : the data; X (N, ...), y (N, M), points (M, d).
+    training : the functions, without gaps.
     seed : of the random branches and of the order in which functions come in.
     time_budget : seconds after which no new candidate is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : called as ``progress(what, done, total)``, or None.
-    balance : (m,), factors of standardised inputs, or None.
-    log_outputs : whether logarithms of the outputs may be tried.
+    log_inputs, log_outputs : whether logarithms are taken; None: they are tried.
     """
 
     def __init__(
         self,
-        X: np.ndarray,
-        y: np.ndarray,
-        points: np.ndarray,
+        training: Training,
         *,
         seed: int,
         time_budget: float | None,
         n_jobs: int,
         progress: Callable[[str, float, float], None] | None,
-        balance: np.ndarray | None = None,
-        log_outputs: bool = True,
+        log_inputs: bool | None = None,
+        log_outputs: bool | None = None,
     ):
-        self.X, self.y, self.points = X, y, points
+        self.training, self.X, self.y = training, training.X, training.y
         self.seed, self.n_jobs, self.progress = seed, n_jobs, progress
         self.deadline = np.inf if time_budget is None else perf_counter() + time_budget
-        self.order = np.random.default_rng(seed).permutation(len(X))
-        self.ways = [way for way in transforms(X, y) if log_outputs or not way["log_outputs"]]
-        self.balance = balance
+        self.order = np.random.default_rng(seed).permutation(len(self.X))
+        self.ways = transforms(training, log_inputs, log_outputs)
         self.trials: list[Trial] = []
         self._begun = False
         self._views: dict[tuple[int, int], View] = {}
@@ -116,20 +114,19 @@ class Search:
         """The data, or some of them, in one way to look at them."""
         if (way, functions) not in self._views:
             rows = self.order[:functions]
-            least = min((trial.loo_error for trial in self.trials), default=0.0)
-            data = self.X[rows], self.y[rows], self.points
-            self._views[way, functions] = View(*data, self.ways[way], _NEGLIGIBLE * least, self.balance)
+            least = min((trial.error for trial in self.trials), default=0.0)
+            self._views[way, functions] = View(self.training.of(rows), self.ways[way], _NEGLIGIBLE * least)
         return self._views[way, functions]
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """Every trial as a dictionary, those on most functions first, then by error."""
-        ranked = sorted(self.trials, key=lambda trial: (-trial.functions, trial.loo_error))
+        ranked = sorted(self.trials, key=lambda trial: (-trial.functions, trial.error))
         return [
             {
                 "branch": str(trial.candidate),
                 **self.ways[trial.way],
                 "functions": trial.functions,
-                "loo_error": trial.loo_error,
+                "error": trial.error,
                 "alpha": trial.alpha,
                 "seconds": trial.seconds,
             }
@@ -148,14 +145,14 @@ class Search:
         without = np.sum(errors**power, axis=1, keepdims=True) - errors**power
         chosen = np.argmin(without, axis=0)
         honest = view.overall(errors[chosen, np.arange(errors.shape[1])])
-        return max(0.0, honest - best.loo_error)
+        return max(0.0, honest - best.error)
 
     def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
         """The best candidate's errors, on few functions, with every sensor and with every second one.
 
         None where that would leave fewer than four sensors, or patches of another kind.
         """
-        if self.balance is not None:  # several functions side by side
+        if self.training.inputs.names is not None:  # several functions side by side
             return None
         axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
         halves: Any = (..., *[slice(None, None, 2)] * axes)
@@ -163,8 +160,10 @@ class Search:
         if best.candidate.family.startswith("patch") or self.X[0][halves].size < 4:
             return None
         errors = []
-        for X in (self.X[rows], self.X[rows][halves]):
-            view = View(X, self.y[rows], self.points, self.ways[best.way])
+        some = self.training.of(rows)
+        for X in (some.X, some.X[halves]):
+            inputs = InputForm(X.shape[1:], X.shape[1:])
+            view = View(replace(some, X=X, inputs=inputs), self.ways[best.way])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NumericsWarning)
                 errors.append(view.overall(view.solve(view.features(best.candidate, self.seed))[1]))
@@ -174,14 +173,14 @@ class Search:
         """Move the scale of a trial to where the error is least, for this number of functions."""
         for _ in range(_REFINED if best.candidate.has_scale else 0):
             alike = [t for t in self.trials if t.functions == best.functions and t.kind == best.kind]
-            scale = next_scale([t.candidate.scale for t in alike], [t.loo_error for t in alike])
+            scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike])
             before = len(self.trials)
             if scale is not None:
                 self._try([(best.way, best.candidate.at(scale))], best.functions)
-            gained = [t.loo_error < _GAIN * best.loo_error for t in self.trials[before:]]
+            gained = [t.error < _GAIN * best.error for t in self.trials[before:]]
             if not gained or (best.functions > _MANY and not any(gained)):
                 return
-            best = min(best, *self.trials[before:], key=lambda trial: trial.loo_error)
+            best = min(best, *self.trials[before:], key=lambda trial: trial.error)
 
     def _hopeful(self, functions: int, count: int) -> list[Trial]:
         """The best of each kind, so many at most, and none without hope.
@@ -190,8 +189,8 @@ class Search:
         have; for the smoothest operators that decides, but only once there are enough functions.
         """
         kinds = self._best(functions, lambda trial: trial.kind[1])  # each in its best way
-        least = kinds[0].loo_error
-        hopeful = [trial for trial in kinds[:count] if trial.loo_error <= _HOPE * least]
+        least = kinds[0].error
+        hopeful = [trial for trial in kinds[:count] if trial.error <= _HOPE * least]
         networks = [trial for trial in kinds if trial.candidate.width]
         finer = networks[:1] if _ROUNDING < least < _FINE else []
         return list(dict.fromkeys([*hopeful, *finer]))
@@ -225,7 +224,7 @@ class Search:
     def _best(self, functions: int, kind: Callable[[Trial], Any] | None = None) -> list[Trial]:
         """The trials on so many functions by their error; of each kind, the best only."""
         ranked = sorted(
-            (trial for trial in self.trials if trial.functions == functions), key=lambda t: t.loo_error
+            (trial for trial in self.trials if trial.functions == functions), key=lambda t: t.error
         )
         if kind is None:
             return ranked

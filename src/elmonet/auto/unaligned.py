@@ -1,4 +1,4 @@
-"""The choice of a branch if outputs are known here and there: by functions that are held out."""
+"""The choice of a branch if outputs have gaps or are scattered: by functions that are held out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from elmonet.auto.candidates import Candidate
-from elmonet.data.scattered import Scattered
 from elmonet.features import Legendre
-from elmonet.gaps import degrees
-from elmonet.layout import Inputs, count, rows_of
+from elmonet.fitting.unaligned import degrees
+from elmonet.form.training import Training
 from elmonet.model import ELMDeepONet
-from elmonet.scaling import standardise
 
 __all__ = ["choose_unaligned"]
 
@@ -22,55 +20,47 @@ _DEGREE = 8  # of the trunk with which they are compared, at most
 
 
 def choose_unaligned(
-    X: Any, y: Any, points: Any, *, seed: int, deadline: float, progress: Any, settings: dict[str, Any]
+    training: Training, *, seed: int, deadline: float, progress: Any
 ) -> tuple[ELMDeepONet, list[dict[str, Any]]]:
-    """The best model, fitted to everything, and what was tried.
-
-    X (N, ...) packed or not; y a `Scattered`, or an array with gaps at points.
-    """
-    n = count(X)
-    assert n is not None
+    """The best model, fitted to everything, and what was tried."""
+    n = len(training.X)
     rows = np.sort(np.random.default_rng(seed).permutation(n)[:_FEW])
-    few, inputs = rows_of(X, rows), Inputs.of(X)
-    if isinstance(y, Scattered):
-        some = y.of_functions(rows)
-        possible = degrees(y.points.shape[1], len(y) / n)
+    few, trunk = training.of(rows), None
+    if training.outputs.scattered:
+        possible = degrees(training.outputs.points.shape[1], len(training.y) / n)
         trunk = Legendre(max(degree for degree in possible if degree <= max(_DEGREE, possible[0])))
-    else:
-        some, trunk = rows_of(y, rows), None
-    tried: list[tuple[Candidate, dict[str, Any]]] = []
     candidates = [
         Candidate("none", linear=True),
         *(Candidate(family, scale, True) for family in ("rbf", "matern52") for scale in (0.1, 0.3, 1.0)),
         Candidate("tanh", 0.5, True, 1000),
     ]
-    packed = few if inputs is None else inputs.pack(few)
-    spread = float(np.std(standardise(packed)(packed))) or 1.0
+    Z = few.inputs.prepared(few.X, logarithms=False, scale=True).seen(few.X)
+    spread = float(np.std(Z)) or 1.0
 
     def fitted(
-        candidate: Candidate, trunk: Any, X: Any, y: Any, n: int
+        candidate: Candidate, trunk: Any, training: Training
     ) -> tuple[ELMDeepONet, dict[str, Any]]:
         begun = perf_counter()
-        branch = candidate.branch(packed, spread, seed)
-        model = ELMDeepONet(branch, trunk, random_state=seed, **settings).fit(X, y, points)
-        solution = model.solution_
+        branch = candidate.branch(Z, spread, seed)
+        model = ELMDeepONet(branch, trunk, missing="ignore", random_state=seed)._fit(training)
         return model, {
             "branch": str(candidate),
-            "functions": n,
-            "loo_error": solution.loo_error,
-            "alpha": solution.alpha,
+            "functions": len(training.X),
+            "error": model.solution_.expected_error,
+            "alpha": model.solution_.alpha,
             "seconds": perf_counter() - begun,
         }
 
+    tried: list[tuple[Candidate, dict[str, Any]]] = []
     for i, candidate in enumerate(candidates):
         if tried and perf_counter() > deadline:
             break
         if progress is not None:
             progress(f"trying {candidate} on {len(rows)} functions", 0.1 + 0.6 * i / len(candidates), 1.0)
-        tried.append((candidate, fitted(candidate, trunk, few, some, len(rows))[1]))
-    tried.sort(key=lambda trial: trial[1]["loo_error"])
+        tried.append((candidate, fitted(candidate, trunk, few)[1]))
+    tried.sort(key=lambda trial: trial[1]["error"])
     best = tried[0][0]
     if progress is not None:
         progress(f"fitting {best} to {n} functions", 0.7, 1.0)
-    model, last = fitted(best, None, X, y, n)
+    model, last = fitted(best, None, training)
     return model, [last, *(told for _, told in tried)]

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.auto.repeats import Repeats
 from elmonet.auto.search import Search, Trial
+from elmonet.fitting.words import outputs_in_words
+from elmonet.form.training import Training
+from elmonet.model import ELMDeepONet
 
 __all__ = ["in_words", "unaligned_in_words"]
 
@@ -15,71 +19,71 @@ _EXACT = 1e-8  # an error that nobody needs less of
 _MATTERS = 1.3  # a factor between two errors that matters
 
 
-def in_words(model: Any, search: Search, best: Trial) -> str:
-    """The summary of a fitted `AutoELMDeepONet`."""
+def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: float, repeats: Repeats) -> str:
+    """The summary of a model that was chosen among many, with an error that is expected."""
     return "\n".join(
         [
-            *_data(model, search),
-            *_choice(model, search, best),
-            *_advice(model, search, best),
+            *_data(search, repeats),
+            *_choice(model, search, best, expected),
+            *_advice(search, best, expected),
         ]
     )
 
 
-def unaligned_in_words(model: Any) -> str:
-    """The summary if outputs are known here and there."""
-    best, others = model.leaderboard_[0], model.leaderboard_[1:]
-    told = ", ".join(f"{trial['branch']} {trial['loo_error']:.2g}" for trial in others[:4])
-    trunk = model.best_model_.trunk_
+def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training) -> str:
+    """The summary if outputs have gaps or are scattered."""
+    best, others = leaderboard[0], leaderboard[1:]
+    rivals = ", ".join(f"{trial['branch']} {trial['error']:.2g}" for trial in others[:4])
+    trunk = model.trunk_
+    gaps = "" if training.outputs.scattered else ", some of their values missing"
     return "\n".join(
         [
-            f"Data: {best['functions']} functions, their outputs known here and there.",
+            f"Data: {best['functions']} functions, inputs {training.inputs.told}, outputs "
+            f"{outputs_in_words(training.outputs)}{gaps}.",
             f"Chosen: branch {best['branch']}, trunk {trunk!r} of {trunk.width_} functions, alpha "
             f"{best['alpha']:.2g}.",
-            f"Expected error on new functions drawn like these: {model.loo_error_:.3g} (of functions held "
+            f"Expected error on new functions drawn like these: {best['error']:.3g} (of functions held "
             "out, at the points where they are known).",
-            f"Compared on {others[0]['functions']} functions, with a small trunk: {told}.",
+            f"Compared on {others[0]['functions']} functions, with a small trunk: {rivals}.",
         ]
     )
 
 
-def _data(model: Any, search: Search) -> list[str]:
-    N, M = search.y.shape
-    c = model.best_model_._layout.components
-    where = f"{c} components at {M // c} points" if c else f"at {M} points"
-    lines = [f"Data: {N} functions, inputs of shape {search.X.shape[1:]}, outputs {where}."]
-    if model.repeats_.count:
+def _data(search: Search, repeats: Repeats) -> list[str]:
+    inputs, outputs = search.training.inputs.told, outputs_in_words(search.training.outputs)
+    lines = [f"Data: {len(search.X)} functions, inputs {inputs}, outputs {outputs}."]
+    if repeats.count:
         lines.append(
-            f"{model.repeats_.count} inputs repeat others: they were merged, so that leave-one-out leaves "
-            f"them out together; their outputs differ by {model.repeats_.spread:.2g} of their size."
+            f"{repeats.count} inputs repeat others: they were merged, so that leave-one-out leaves "
+            f"them out together; their outputs differ by {repeats.spread:.2g} of their size."
         )
     return lines
 
 
-def _choice(model: Any, search: Search, best: Trial) -> list[str]:
+def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: float) -> list[str]:
     way = search.ways[best.way]
     seen = ["their logarithms"] * way["log_inputs"] + ["standardised"] * way["scale_inputs"]
-    solution = model.best_model_.solution_
+    solution = model.solution_
     give_or_take = np.std(solution.loo_errors) / np.sqrt(len(search.X))
     lines = [
         f"Chosen: branch {best.candidate}, inputs {' and '.join(seen) or 'as they are'}, "
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
-        f"{model.best_model_.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
-        f"Expected error on new functions drawn like these: {model.loo_error_:.3g}, give or take "
+        f"{model.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
+        f"Expected error on new functions drawn like these: {expected:.3g}, give or take "
         f"{give_or_take:.1g} (leave-one-out). It does not speak for functions of another kind: predict warns "
         "of them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
-    for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.loo_error)):
+    for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
         others.setdefault(trial.candidate.family, trial)
-    told = [f"{t.candidate} {t.loo_error:.2g} ({t.functions} functions)" for t in others.values()]
+    told = [f"{t.candidate} {t.error:.2g} ({t.functions} functions)" for t in others.values()]
     return [*lines, "Best of each family: " + ", ".join(told[:6]) + "."]
 
 
-def _advice(model: Any, search: Search, best: Trial) -> list[str]:
+def _advice(search: Search, best: Trial, expected: float) -> list[str]:
     """What would help most: more functions, more sensors, less noise?"""
     N = len(search.X)
-    if model.loo_error_ < _EXACT:
+    if expected < _EXACT:
         return ["Nothing more is needed: the error is near the rounding of the numbers."]
     lines = []
     if N < _FEW:
@@ -109,7 +113,7 @@ def _more_functions(search: Search, best: Trial) -> list[str]:
     same: dict[int, float] = {}
     for t in search.trials:
         if t.kind == best.kind:
-            same[t.functions] = min(t.loo_error, same.get(t.functions, np.inf))
+            same[t.functions] = min(t.error, same.get(t.functions, np.inf))
     fewer = [n for n in same if n < N]
     if not fewer or N not in same:
         return []

@@ -11,7 +11,7 @@ import numpy as np
 from elmonet._check import InputError
 from elmonet.data.lazy import Lazy
 
-__all__ = ["Blocks", "is_dask", "is_stored", "read_rows"]
+__all__ = ["Blocks", "checked_rows", "is_dask", "is_stored", "read_rows"]
 
 _SMALL = 1 << 26  # bytes of a memory map
 
@@ -92,6 +92,11 @@ def read_rows(array: Any, start: int, stop: int, name: str) -> np.ndarray:
             f"{name} cannot be read from function {start} on: {type(error).__name__}: {error}. The file may "
             "be truncated or damaged."
         ) from error
+    return checked_rows(rows, start, name)
+
+
+def checked_rows(rows: np.ndarray, start: int, name: str) -> np.ndarray:
+    """Rows in a floating-point type, finite; an error names the function by its index, from `start` on."""
     if rows.dtype not in (np.float64, np.float32):
         rows = rows.astype(np.float64)
     bad = ~np.isfinite(rows.reshape(len(rows), -1).sum(axis=1))

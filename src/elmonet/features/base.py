@@ -9,11 +9,23 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmonet._blas import product
-from elmonet._check import functions, positive_integer
+from elmonet._check import InputError, functions, positive_integer
 from elmonet._fitted import require_fitted
 from elmonet.memory import require_features
 
-__all__ = ["FeatureMap", "RandomMap", "features_times", "fit_features", "seed_from"]
+__all__ = [
+    "FeatureMap",
+    "RandomMap",
+    "checked_features",
+    "features",
+    "features_of",
+    "features_times",
+    "fit_features",
+    "fit_map",
+    "in_unit_cube",
+    "learns_from",
+    "seed_from",
+]
 
 _BLOCK = 1 << 22  # entries of a temporary block
 
@@ -26,35 +38,54 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     A subclass gives `_write` (the features of a few rows) and, where needed, `width_` (how many features,
     if no setting `width` says so), `derive` (check the settings, make what follows from them and the shape
-    of one input) and `_prepare` (learn from data).
+    of one input) and `_prepare` (learn from data). It declares what others must know of it:
+
+    Attributes
+    ----------
+    learns_from : what `fit` learns from: "inputs" (all functions or points, not only their shape and box),
+        "outputs" (of these only ``y y'``: in blocks the map is given another y with the same one). A map
+        that learns from inputs cannot be fitted in blocks.
+    sees_given_points : as a trunk, it wants the points as the user gives them, not in the unit cube.
+    features_come_with_fit : `fit_transform` is cheaper than `fit` and `transform`.
     """
 
-    features_come_with_fit = False  # whether `fit_transform` is cheaper than `fit` and `transform`
+    learns_from: tuple[str, ...] = ()
+    sees_given_points: bool = False
+    features_come_with_fit: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Look at the shape of X (and at y, if the map learns from data); return self."""
-        self._prepare(self._seen(X), y)
-        return self
+        return self._fit(functions(self, X, reset=True), y)
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit to (X, y) and give the features of X."""
-        X = self._seen(X)
-        return self._prepare_and_transform(X, y)
+        return self._fit_transform(functions(self, X, reset=True), y)
 
     def transform(self, X: Any) -> np.ndarray:
         """The features (N, width_) of X, in the floating-point type seen in `fit`."""
         require_fitted(self, "dtype_")
-        X = functions(self, X, reset=False).astype(self.dtype_, copy=False)
+        return self._features(functions(self, X, reset=False).astype(self.dtype_, copy=False))
+
+    # The same for callers that have checked X: an array of the shape and type seen in `fit`.
+
+    def _fit(self, X: np.ndarray, y: Any) -> Self:
+        self._see(X)
+        self._prepare(X, y)
+        return self
+
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        self._fit(X, y)
+        require_features(len(X), self.width_)
+        return self._features(X)
+
+    def _features(self, X: np.ndarray) -> np.ndarray:
         out = np.empty((len(X), self.width_), self.dtype_)
         for rows in self._blocks(len(X)):
             self._write(X[rows], out[rows])
         return out
 
-    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """``transform(X) @ R`` for R (width_, k), without ever holding all features.
-
-        For callers that have checked X: an array of the shape and type seen in `fit`.
-        """
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """``features @ R`` for R (width_, k), without ever holding all features."""
         out = np.empty((len(X), R.shape[1]), self.dtype_)
         for rows in self._blocks(len(X)):
             features = np.empty((len(X[rows]), self.width_), self.dtype_)
@@ -91,19 +122,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:  # scikit-learn's name for it
         return self.width_
 
-    def _seen(self, X: Any) -> np.ndarray:
-        """X checked, its shape and type kept."""
-        X = functions(self, X, reset=True)
-        self.dtype_ = X.dtype
-        return X
+    def _see(self, X: np.ndarray) -> None:
+        """Keep the shape and the type of X."""
+        self.input_shape_, self.dtype_, self.n_features_in_ = X.shape[1:], X.dtype, X.shape[1]
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.derive()
-
-    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        self._prepare(X, y)
-        require_features(len(X), self.width_)
-        return self.transform(X)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         raise NotImplementedError
@@ -152,15 +176,52 @@ def seed_from(random_state: Any) -> int:
     return positive_integer(random_state, "random_state", minimum=0)
 
 
+def learns_from(part: Any) -> tuple[str, ...]:
+    """What any transformer learns from; one that does not declare it is taken to learn from everything."""
+    return getattr(part, "learns_from", ("inputs", "outputs"))
+
+
 def fit_features(part: Any, X: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
-    """Fit any transformer and give the features of X: at once, if it knows how."""
+    """Fit any transformer to checked X and give its features: at once, if it knows how."""
+    if isinstance(part, FeatureMap):
+        return part._fit_transform(X, y)
     if hasattr(part, "fit_transform"):
         return np.asarray(part.fit_transform(X, y))
     return np.asarray(part.fit(X, y).transform(X))
 
 
+def fit_map(part: Any, X: np.ndarray, y: np.ndarray | None = None) -> Any:
+    """Fit any transformer to checked X; return it."""
+    return part._fit(X, y) if isinstance(part, FeatureMap) else part.fit(X, y)
+
+
+def features(part: Any, X: np.ndarray) -> np.ndarray:
+    """The features of checked X by any fitted transformer."""
+    return part._features(X) if isinstance(part, FeatureMap) else np.asarray(part.transform(X))
+
+
+def features_of(part: Any, X: np.ndarray, role: str) -> np.ndarray:
+    """The features of X, whoever made the part."""
+    return checked_features(features(part, X), part, X, role)
+
+
+def checked_features(found: np.ndarray, part: Any, X: np.ndarray, role: str) -> np.ndarray:
+    """Features as a matrix with a row for each of X, or an error that names the part."""
+    if found.ndim != 2 or len(found) != len(X):
+        raise InputError(
+            f"the {role} {part!r} must transform {len(X)} rows to ({len(X)}, width); it gave {found.shape}."
+        )
+    return found
+
+
 def features_times(part: Any, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """``part.transform(X) @ R`` for any transformer, in bounded memory if it is one of ours."""
+    """``features(part, X) @ R``, in bounded memory if the map is one of ours."""
     if isinstance(part, FeatureMap):
-        return part.times(X, R)
+        return part._times(X, R)
     return product(np.asarray(part.transform(X), R.dtype), R)
+
+
+def in_unit_cube(X: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Points X (M, d) of a box (2, d), its lowest and its highest corner, as points of the unit cube."""
+    low, high = box.astype(X.dtype)
+    return (X - low) / np.where(high > low, high - low, 1)

@@ -9,7 +9,15 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet._check import InputError
-from elmonet.features.base import FeatureMap, features_times
+from elmonet.features.base import (
+    FeatureMap,
+    features,
+    features_times,
+    fit_features,
+    fit_map,
+    in_unit_cube,
+    learns_from,
+)
 from elmonet.memory import require_features
 
 __all__ = ["Concat"]
@@ -54,53 +62,71 @@ class Concat(FeatureMap, _BaseComposition):
         """The number of features of all maps together."""
         return int(self.ends_[-1])
 
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its maps learn from."""
+        return tuple(sorted({what for _, member in self.maps for what in learns_from(member)}))
+
+    @property
+    def sees_given_points(self) -> bool:  # type: ignore[override]
+        """Whether one of the maps wants the points as they are given; the others then see the unit cube."""
+        return any(getattr(member, "sees_given_points", False) for _, member in self.maps)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The box of the points, if some maps see them as given and others in the unit cube."""
+        return {} if self.box_ is None else {"box_": self.box_}
+
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self._fit_members(X, y)
 
-    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        self._see(X)
         ready = self._fit_members(X, y)
         require_features(len(X), self.width_)
         out = np.empty((len(X), self.width_), self.dtype_)
         for rows in self._blocks(len(X)):
-            for i, features in enumerate(ready):
+            for i, own in enumerate(ready):
                 columns = slice(self.ends_[i], self.ends_[i + 1])
-                if features is not None:
-                    out[rows, columns] = features[rows]
+                if own is not None:
+                    out[rows, columns] = own[rows]
                 else:
-                    out[rows, columns] = self.members_[i].transform(self._for_member(i, X[rows]))
+                    out[rows, columns] = features(self.members_[i], self._for_member(i, X[rows]))
         return out
 
     def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
         """Fit every map to (X, y); the features of those that come with the fit."""
         if not self.maps:
             raise InputError('maps must be a list of (name, feature map), as [("linear", Linear())].')
+        self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]) if self.sees_given_points else None
         self.members_ = [clone(member, safe=False) for _, member in self.maps]
         ready: list[np.ndarray | None] = []
         for i, member in enumerate(self.members_):
             own = self._for_member(i, X)
-            at_once = isinstance(member, FeatureMap) and member.features_come_with_fit
-            ready.append(member.fit_transform(own, y) if at_once else None)
+            at_once = getattr(member, "features_come_with_fit", False)
+            ready.append(fit_features(member, own, y) if at_once else None)
             if not at_once:
-                member.fit(own, y)
+                fit_map(member, own, y)
         # Any transformer may be a member, so ask for its width by example.
-        widths = [m.transform(self._for_member(i, X[:1])).shape[1] for i, m in enumerate(self.members_)]
+        widths = [features(m, self._for_member(i, X[:1])).shape[1] for i, m in enumerate(self.members_)]
         self.ends_ = np.cumsum([0, *widths])
         return ready
 
     def _for_member(self, i: int, X: np.ndarray) -> np.ndarray:
-        """What of X member i sees: all of it."""
-        return X
+        """What of X member i sees: all of it, or points in the unit cube."""
+        if self.box_ is None or getattr(self.members_[i], "sees_given_points", False):
+            return X
+        return in_unit_cube(X, self.box_)
 
     def derive(self) -> None:
         """Find which columns belong to which member, all of them feature maps of this library."""
+        self.box_ = self.__dict__.get("box_")
         self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         for i, member in enumerate(self.members_):
-            out[:, self.ends_[i] : self.ends_[i + 1]] = member.transform(self._for_member(i, X))
+            out[:, self.ends_[i] : self.ends_[i + 1]] = features(member, self._for_member(i, X))
 
-    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """``transform(X) @ R``, one member after the other."""
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         ends = self.ends_
         return np.sum(
             [

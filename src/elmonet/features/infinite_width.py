@@ -61,6 +61,7 @@ class InfiniteWidth(FeatureMap):
     True
     """
 
+    learns_from = ("inputs",)
     features_come_with_fit = True
 
     def __init__(self, kernel: str = "matern52", scale: float = 1.0, *, patch: int | None = None):
@@ -87,9 +88,10 @@ class InfiniteWidth(FeatureMap):
             self._compared = self._parts(self.centres_)
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
-        self._prepare_and_transform(X, y)
+        self._fit_transform(X, y)
 
-    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        self._see(X)
         self.__dict__.pop("centres_", None)
         self.derive()
         require_features(len(X), len(X))

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import ExtrapolationWarning, InputError
-from elmonet.features.base import FeatureMap
-from elmonet.features.pod import POD
+from elmonet.features.base import FeatureMap, features, fit_map, in_unit_cube, learns_from
 
 __all__ = ["Masked"]
 
@@ -41,6 +40,8 @@ class Masked(FeatureMap):
            [ 0.   ,  0.   ]])
     """
 
+    sees_given_points = True
+
     def __init__(self, trunk: Any = None, mask: Any = "box", sides: Any = None):
         self.trunk = trunk
         self.mask = mask
@@ -51,21 +52,25 @@ class Masked(FeatureMap):
         """The number of the trunk's features."""
         return int(self.members_[0].width_)
 
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its trunk learns from."""
+        return learns_from(self.trunk)
+
     def fitted_arrays(self) -> dict[str, np.ndarray]:
         """The box."""
         return {"box_": self.box_}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
-        factors, P = self._factors(X), self._in_unit_cube(X)
-        self.members_ = [clone(self.trunk)]
+        factors, P = self._factors(X), in_unit_cube(X, self.box_)
+        self.members_ = [clone(self.trunk, safe=False)]
         inside = factors != 0
-        if isinstance(self.trunk, POD) and y is not None and inside.any():
-            # Modes of what is left of the outputs when the mask is taken off them.
+        if "outputs" in self.learns_from and y is not None and inside.any():
+            # Functions of what is left of the outputs when the mask is taken off them.
             y = np.asarray(y)
-            self.members_[0].fit(P[inside], y[inside] / factors[inside].reshape(-1, *[1] * (y.ndim - 1)))
-        else:
-            self.members_[0].fit(P, y)
+            P, y = P[inside], y[inside] / factors[inside].reshape(-1, *[1] * (y.ndim - 1))
+        fit_map(self.members_[0], P, y)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         low, high = self.box_
@@ -74,12 +79,8 @@ class Masked(FeatureMap):
         with warnings.catch_warnings():
             if within:  # modes without values on the boundary reach it from within
                 warnings.simplefilter("ignore", ExtrapolationWarning)
-            features = self.members_[0].transform(self._in_unit_cube(X))
-        np.multiply(features, self._factors(X)[:, None], out=out)
-
-    def _in_unit_cube(self, X: np.ndarray) -> np.ndarray:
-        low, high = self.box_.astype(X.dtype)
-        return (X - low) / np.where(high > low, high - low, 1)
+            inside = features(self.members_[0], in_unit_cube(X, self.box_))
+        np.multiply(inside, self._factors(X)[:, None], out=out)
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
         """The mask at points X (M, d), (M,)."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
-from elmonet.features.base import FeatureMap
+from elmonet.features.base import FeatureMap, features, fit_map, learns_from
 
 __all__ = ["PerComponent"]
 
@@ -42,6 +42,16 @@ class PerComponent(FeatureMap):
         """The number of features of all components together."""
         return int(self.ends_[-1])
 
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its trunk learns from."""
+        return learns_from(self.trunk)
+
+    @property
+    def sees_given_points(self) -> bool:  # type: ignore[override]
+        """As its trunk."""
+        return getattr(self.trunk, "sees_given_points", False)
+
     def fitted_arrays(self) -> dict[str, np.ndarray]:
         """The values that stand for the components."""
         return {"levels_": self.levels_}
@@ -56,7 +66,7 @@ class PerComponent(FeatureMap):
         for level in self.levels_:
             own = X[:, -1] == level
             self.members_.append(
-                clone(self.trunk).fit(X[own, :-1], None if y is None else np.asarray(y)[own])
+                fit_map(clone(self.trunk, safe=False), X[own, :-1], None if y is None else np.asarray(y)[own])
             )
         self.derive()
 
@@ -70,4 +80,4 @@ class PerComponent(FeatureMap):
         for i, member in enumerate(self.members_):
             own = component == i
             if own.any():
-                out[own, self.ends_[i] : self.ends_[i + 1]] = member.transform(X[own, :-1])
+                out[own, self.ends_[i] : self.ends_[i + 1]] = features(member, X[own, :-1])

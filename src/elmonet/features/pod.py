@@ -35,6 +35,8 @@ class POD(FeatureMap):
     2
     """
 
+    learns_from = ("outputs",)
+
     def __init__(self, rank: int | None = None, energy: float | None = None):
         self.rank = rank
         self.energy = energy
@@ -82,11 +84,8 @@ class POD(FeatureMap):
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         out[:] = self._interpolate(X)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """The modes at points X (M, d)."""
-        if hasattr(self, "points_") and np.array_equal(np.asarray(X), self.points_):
-            return self.modes_
-        return super().transform(X)
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        return self.modes_ if np.array_equal(X, self.points_) else super()._features(X)
 
     def _interpolate(self, X: np.ndarray) -> np.ndarray:
         X = X.astype(np.float64, copy=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError, choice
-from elmonet.features.base import FeatureMap
+from elmonet.features.base import FeatureMap, features
 from elmonet.features.concat import Concat
 
 __all__ = ["Several"]
@@ -75,10 +75,9 @@ class Several(Concat):
         own = X[:, self._inputs[i] : self._inputs[i + 1]]
         return own.reshape(len(X), *self.shapes_[i])
 
-    def _prepare_and_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        if self.combine == "concat":
-            return super()._prepare_and_transform(X, y)
-        return FeatureMap._prepare_and_transform(self, X, y)
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        kind = Concat if self.combine == "concat" else FeatureMap
+        return kind._fit_transform(self, X, y)
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         if self.combine == "concat":
@@ -86,8 +85,7 @@ class Several(Concat):
             return
         out[:] = 1
         for i, member in enumerate(self.members_):
-            out *= member.transform(self._for_member(i, X))
+            out *= features(member, self._for_member(i, X))
 
-    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """``transform(X) @ R``."""
-        return super().times(X, R) if self.combine == "concat" else FeatureMap.times(self, X, R)
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        return super()._times(X, R) if self.combine == "concat" else FeatureMap._times(self, X, R)

@@ -72,6 +72,6 @@ class SLFN(RandomMap):
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         layer(X.reshape(len(X), -1), self.weights_[0], self.activation, out)
 
-    def times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """``transform(X) @ R``, in blocks of rows and of features."""
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        # In blocks of rows and of features.
         return layer_times(X.reshape(len(X), -1), self.weights_[0], self.activation, R)

@@ -9,7 +9,7 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
-from elmonet.layout import rows_of
+from elmonet.form.inputs import rows_of
 
 __all__ = ["lift_at", "lift_at_own_points"]
 

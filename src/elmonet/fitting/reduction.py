@@ -1,0 +1,148 @@
+"""How blocks of functions become sums: what a fit in blocks does with each block, wherever that lies.
+
+A task makes something `empty`, adds blocks to it, and what it made can be merged with what it made of other
+blocks. Tasks are frozen and can travel: random weights go as their seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elmonet.features.base import FeatureMap, features
+from elmonet.form.inputs import InputForm
+from elmonet.form.outputs import OutputForm
+from elmonet.form.transforms import Moments
+from elmonet.metrics import function_norms
+from elmonet.recipe import describe_map, restore_map
+from elmonet.solve.span import Span
+from elmonet.solve.sums import LeftOut, Sums
+
+__all__ = ["LeaveOut", "LookAtInputs", "Reduction", "SumUp", "Summed", "Totals"]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Scaling, features, and the basis of the outputs; `span` is None if the trunk learns from outputs."""
+
+    inputs: InputForm
+    outputs: OutputForm
+    branch: FeatureMap
+    span: Span | None
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """B (p1, n) of input rows X (n, ...)."""
+        return features(self.branch, self.inputs.seen(X)).T
+
+    def coordinates(self, y: np.ndarray, span: Span | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of output rows y (n, c M): G (q, n) in the basis or as they are, norms outside of it, all norms."""
+        y = y.astype(float, copy=False)
+        norms = function_norms(y)
+        if span is None:
+            return y.T, np.zeros(len(y)), norms
+        return *span.project(y.T, norms), norms
+
+    def add(self, summed: Summed, X: np.ndarray, y: np.ndarray) -> None:
+        """Take in rows X and y."""
+        G, outside, _ = self.coordinates(y, self.span)
+        summed.sums.add(self.features(X), G)
+        summed.outside += float(outside @ outside)
+
+    def rows(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Functions in the shapes of the user as rows."""
+        return self.inputs.arranged(X), self.outputs.rows(y)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        arrays: dict[str, np.ndarray] = {}
+        record = describe_map(self.branch, "branch", arrays, weights=False)
+        return self.inputs, self.outputs, record, arrays, self.span
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        inputs, outputs, record, arrays, span = state
+        branch = restore_map(record, "branch", arrays)
+        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, span), strict=True):
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class LookAtInputs:
+    """The first pass: mean and deviation of the inputs, for their scaling."""
+
+    inputs: InputForm
+    needs_outputs = False
+
+    def empty(self) -> Moments:
+        """Moments of nothing."""
+        return Moments()
+
+    def add(self, moments: Moments, X: np.ndarray, y: Any) -> None:
+        """Take in inputs X."""
+        moments.add(self.inputs.seen(self.inputs.arranged(X)))
+
+
+@dataclass
+class Summed:
+    """Sums, and the squared norm of what of the outputs lies outside the trunk's span."""
+
+    sums: Sums
+    outside: float = 0.0
+
+    def merge(self, other: Summed) -> None:
+        """Take in the functions of other sums; of two kinds, both become Gram sums."""
+        theirs: Any = other.sums
+        if type(theirs) is not type(self.sums):
+            self.sums, theirs = (s.gram() if hasattr(s, "gram") else s for s in (self.sums, theirs))
+        self.sums.merge(theirs)
+        self.outside += other.outside
+
+
+@dataclass(frozen=True)
+class SumUp:
+    """The second pass: all that the fit needs."""
+
+    reduction: Reduction
+    kind: type[Sums]
+    needs_outputs = True
+
+    def empty(self) -> Summed:
+        """Sums of nothing."""
+        r = self.reduction
+        q = len(r.outputs.places()) if r.span is None else r.span.rank
+        return Summed(self.kind(r.branch.width_, q))
+
+    def add(self, summed: Summed, X: np.ndarray, y: np.ndarray) -> None:
+        """Take in inputs X and outputs y."""
+        self.reduction.add(summed, *self.reduction.rows(X, y))
+
+
+@dataclass
+class Totals:
+    """Sums over functions of what `LeftOut` counts."""
+
+    values: Any = 0.0
+
+    def merge(self, other: Totals) -> None:
+        """Take in the totals of other functions."""
+        self.values = self.values + other.values
+
+
+@dataclass(frozen=True)
+class LeaveOut:
+    """The third pass: the leave-one-out errors at a few alphas."""
+
+    reduction: Reduction
+    left_out: LeftOut
+    span: Span
+    needs_outputs = True
+
+    def empty(self) -> Totals:
+        """Totals of nothing."""
+        return Totals()
+
+    def add(self, totals: Totals, X: np.ndarray, y: np.ndarray) -> None:
+        """Take in inputs X and outputs y."""
+        X, y = self.reduction.rows(X, y)
+        G, outside, norms = self.reduction.coordinates(y, self.span)
+        totals.values = totals.values + self.left_out.totals(self.reduction.features(X), G, outside, norms)

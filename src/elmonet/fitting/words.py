@@ -1,0 +1,44 @@
+"""A fitted model in words."""
+
+from __future__ import annotations
+
+from elmonet.fitting.fitted import Fitted
+from elmonet.form.outputs import OutputForm
+
+__all__ = ["kind_in_words", "outputs_in_words", "summary_of"]
+
+_KINDS = {
+    "leave-one-out": "leave-one-out",
+    "gcv": "generalised cross-validation of all values together",
+    "held out": "functions held out of the fit",
+}
+
+
+def summary_of(fitted: Fitted) -> str:
+    """The data, what was fitted, and what error to expect."""
+    operator, solution = fitted.operator, fitted.solution
+    branch, trunk = operator.branch, operator.trunk
+    lines = [
+        f"Data: inputs {fitted.inputs.told}, outputs {outputs_in_words(fitted.outputs)}.",
+        f"Fitted: branch {branch!r} of {operator.C.shape[1]} features, trunk {trunk!r} of "
+        f"{len(operator.W)} functions, alpha {solution.alpha:.2g}.",
+    ]
+    if solution.expected_error is not None and solution.error_kind is not None:
+        lines.append(
+            f"Expected error on new functions drawn like these: {solution.expected_error:.3g} "
+            f"({kind_in_words(solution.error_kind)})."
+        )
+    return "\n".join(lines)
+
+
+def kind_in_words(kind: str) -> str:
+    """How an expected error was found."""
+    return _KINDS.get(kind, kind)
+
+
+def outputs_in_words(outputs: OutputForm) -> str:
+    """Where the outputs are known."""
+    if outputs.scattered:
+        return "at scattered points, other ones for every function"
+    c, M = outputs.components, len(outputs.points)
+    return f"{c} components at {M} points" if c else f"at {M} points"

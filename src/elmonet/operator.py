@@ -1,0 +1,75 @@
+"""The learned operator: a fixed branch, a fixed trunk, and the coefficients between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from elmonet._blas import product
+from elmonet.features.base import features_of, features_times
+from elmonet.solve import Solution
+
+__all__ = ["Operator"]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """``G(u)(y) = q(y)' C b(u)``, from rows as the branch sees them to values where the trunk sees them.
+
+    The trunk's p2 functions t may depend on each other nearly; then W is huge and a product with it loses
+    digits. So values come from r functions ``q = lift' t`` that are orthonormal at the training points.
+    ``W = lift C`` is for people to look at.
+
+    Attributes
+    ----------
+    branch, trunk : the fitted feature maps b and t.
+    C : (r, p1), what was learned.
+    lift : (p2, r); None: q is t itself.
+    basis : (M, r), the functions q at the training points.
+    """
+
+    branch: Any
+    trunk: Any
+    C: np.ndarray
+    lift: np.ndarray | None
+    basis: np.ndarray
+
+    @classmethod
+    def of(cls, branch: Any, trunk: Any, solution: Solution, T: np.ndarray) -> Self:
+        """From a solution with the trunk's features T (M, p2) at the training points."""
+        if solution.C is None or solution.basis is None:  # of a solver that gives W alone
+            return cls(branch, trunk, solution.W, None, T)
+        return cls(branch, trunk, solution.C, solution.lift, solution.basis)
+
+    @property
+    def W(self) -> np.ndarray:
+        """The matrix (p2, p1) of the paper, ``G(u)(y) = t(y)' W b(u)``."""
+        return self.C if self.lift is None else product(self.lift, self.C)
+
+    def at_training_points(self, Z: np.ndarray) -> np.ndarray:
+        """The values (N, M) of functions Z."""
+        if self._readout is not None:
+            return features_times(self.branch, Z, self._readout.T)
+        return product(features_times(self.branch, Z, self.C.T), self.basis.T)
+
+    def at(self, Z: np.ndarray, P: np.ndarray) -> np.ndarray:
+        """The values (N, n) of functions Z at points P (n, d)."""
+        return product(features_times(self.branch, Z, self.C.T), self._functions(P).T)
+
+    def each_at_its_own(self, Z: np.ndarray, P: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """The values (K,) of functions Z[index] at points P (K, d), one at each."""
+        c = features_times(self.branch, Z, self.C.T)
+        return np.einsum("kr,kr->k", self._functions(P), c[index])
+
+    def _functions(self, P: np.ndarray) -> np.ndarray:
+        """The functions q (n, r) at points P (n, d)."""
+        t = features_of(self.trunk, P.astype(self.C.dtype, copy=False), "trunk")
+        return t if self.lift is None else product(t, self.lift)
+
+    @cached_property
+    def _readout(self) -> np.ndarray | None:
+        """``Q C`` (M, p1), which saves a product at the training points if it is no larger than C."""
+        return product(self.basis, self.C) if len(self.basis) <= len(self.C) else None

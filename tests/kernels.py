@@ -1,0 +1,50 @@
+"""The numerical tests with every kernel of OpenBLAS that people have, on one and two threads: a table.
+
+    python tests/kernels.py                     # all of them
+    python tests/kernels.py Haswell Nehalem     # some
+
+An outcome that depends on the kernel is a defect, of the code or of the test.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+NATIVE = "native"  # whatever OpenBLAS finds this machine to be
+KERNELS = (NATIVE, "Haswell", "Sandybridge", "Nehalem")
+THREADS = (1, 2)
+ASK = "import json, numpy, scipy.linalg, threadpoolctl; print(json.dumps(threadpoolctl.threadpool_info()))"
+
+
+def environment(kernel, threads):
+    chosen = {} if kernel == NATIVE else {"OPENBLAS_CORETYPE": kernel}
+    return {**os.environ, **chosen, "OPENBLAS_NUM_THREADS": str(threads)}
+
+
+def in_use(env):
+    """The kernels that NumPy's and SciPy's libraries really take."""
+    told = subprocess.run([sys.executable, "-c", ASK], env=env, capture_output=True, text=True, check=True)
+    return sorted({library.get("architecture", "?") for library in json.loads(told.stdout)})
+
+
+def main(kernels):
+    failed = 0
+    print(f"{'kernel':12} {'in use':24} threads  outcome", flush=True)
+    for kernel in kernels:
+        for threads in THREADS:
+            env = environment(kernel, threads)
+            command = [sys.executable, "-m", "pytest", "-q", "-m", "numerics", "-p", "no:cacheprovider"]
+            ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+            outcome = re.sub(r"[=\s]*(.*?) in .*", r"\1", ran.stdout.strip().splitlines()[-1])
+            print(f"{kernel:12} {', '.join(in_use(env)):24} {threads:7}  {outcome}", flush=True)
+            if ran.returncode:
+                failed += 1
+                print(ran.stdout[-5000:], ran.stderr[-2000:], flush=True)
+    print(f"{len(kernels) * len(THREADS) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or KERNELS))
