@@ -8,7 +8,7 @@ import numpy as np
 
 from elmonet._check import InputError
 
-__all__ = ["function_norms", "loo_errors", "neg_relative_l2", "overall", "reference_norms", "relative_l2"]
+__all__ = ["function_norms", "neg_relative_l2", "overall", "reference_norms", "relative_errors", "relative_l2"]
 
 
 def relative_l2(prediction: Any, truth: Any) -> float:
@@ -44,7 +44,7 @@ def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
     return -relative_l2(estimator.predict(X), y)
 
 
-def loo_errors(missed: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
+def relative_errors(missed: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
     """The relative error of each function (N,), from the norm of what is missed and those of the outputs.
 
     Outputs at a single point are numbers, some of them near zero by chance; there all of them together
@@ -56,7 +56,7 @@ def loo_errors(missed: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray
 
 
 def overall(errors: np.ndarray, points: int) -> Any:
-    """One number for the `loo_errors` (..., N) of all functions."""
+    """One number for the `relative_errors` (..., N) of all functions."""
     return np.sqrt(np.mean(errors**2, axis=-1)) if points == 1 else np.mean(errors, axis=-1)
 
 

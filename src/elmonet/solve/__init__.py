@@ -1,8 +1,7 @@
 """Solvers of ``min ||T W B - G||``: matrices in, a `Solution` out. No networks, no data sets."""
 
-from elmonet.solve.left_out import left_out_predictions
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.ridge import Ridge
 from elmonet.solve.solution import Solution
 
-__all__ = ["Pinv", "Ridge", "Solution", "left_out_predictions"]
+__all__ = ["Pinv", "Ridge", "Solution"]

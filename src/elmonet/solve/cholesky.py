@@ -2,77 +2,151 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 
-from elmonet._blas import product
+from elmonet._blas import gram, product
+from elmonet.solve.factor import PRIMAL_ROUNDING, Sweep, gram_rounding
 
-__all__ = ["CholeskyFit", "cholesky_fit"]
+__all__ = ["AtOneAlpha", "Cholesky", "largest_eigenvalue"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
+_COLUMNS = 128  # that are copied together
+_POWERS = 8  # steps of a power iteration
 
 
-@dataclass
-class CholeskyFit:
-    """C (r, p1), the residuals' squared norm, the leave-one-out residuals (r, N), and the condition."""
+class Cholesky:
+    """``K + alpha = L L'`` for K (n, n), of which the lower triangle is given, Fortran-ordered; it is overwritten.
 
-    C: np.ndarray
-    squared: float
-    left_out: np.ndarray
-    condition: float
-
-
-def cholesky_fit(B: np.ndarray, G: np.ndarray, gram: np.ndarray, alpha: float) -> CholeskyFit | None:
-    """Solve ``min ||C B - G||^2 + alpha ||C||^2``, or return None if the Gram matrix is too singular.
-
-    Parameters
-    ----------
-    B : (p1, N)
-    G : (r, N)
-    gram : the lower triangle of ``B'B`` if N <= p1, else of ``B B'``, Fortran-ordered; overwritten.
-    alpha : positive.
+    Raises `LinAlgError` if K is too singular for this alpha.
     """
-    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), (gram,))
-    diagonal = gram.diagonal() + alpha
-    np.fill_diagonal(gram, diagonal)
-    L, failed = potrf(gram, lower=True, overwrite_a=True, clean=False)
-    if failed:
-        return None
-    pivots = np.abs(L.diagonal())
-    condition = float(np.sqrt(diagonal.sum()) / pivots.min())
-    if B.shape[1] <= B.shape[0]:
-        # The dual: C = A' B' with (B'B + alpha) A = G'. Then G' - (C B)' = alpha A, and fitting
-        # without function i misses it by A_i / [(B'B + alpha)^-1]_ii.
-        A, _ = potrs(L, G.T, lower=True)
-        squared = alpha**2 * float(np.einsum("ij,ij->", A, A))
-        C = product(A.T, B.T)
-        A /= _diagonal_of_inverse(L)[:, None]
-        return CholeskyFit(C, squared, A.T, condition)
-    # The primal: (B B' + alpha) C' = B G'.
-    Ct, _ = potrs(L, product(G, B.T).T, lower=True)
-    squared, left_out = _primal_residuals(B, G, Ct.T, L)
-    return CholeskyFit(Ct.T, squared, left_out, condition)
+
+    def __init__(self, K: np.ndarray, alpha: float):
+        self._potrs, self._trtrs, self._trtri, potrf = get_lapack_funcs(
+            ("potrs", "trtrs", "trtri", "potrf"), (K,)
+        )
+        diagonal = K.diagonal() + alpha
+        np.fill_diagonal(K, diagonal)
+        self._L, failed = potrf(K, lower=True, overwrite_a=True, clean=False)
+        if failed:
+            raise LinAlgError("K + alpha is not positive definite")
+        self._lower = True
+        pivots = np.abs(self._L.diagonal())
+        self.condition = float(np.sqrt(diagonal.sum()) / pivots.min())  # an estimate
+
+    def solve(self, X: np.ndarray) -> np.ndarray:
+        """``(K + alpha)^-1 X``."""
+        return self._potrs(self._L, X, lower=self._lower)[0]
+
+    def half(self, X: np.ndarray) -> np.ndarray:
+        """``L^-1 X``."""
+        return self._trtrs(self._L, X, lower=self._lower, trans=not self._lower)[0]
+
+    def diagonal_of_inverse(self) -> np.ndarray:
+        """``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. In place: L' moves to the upper triangle."""
+        L, n = self._L, len(self._L)
+        pivots = L.diagonal().copy()
+        blocks = [slice(start, start + _COLUMNS) for start in range(0, n, _COLUMNS)]
+        for own in blocks:
+            L[own, own] = np.tril(L[own, own]) + np.tril(L[own, own], -1).T
+            L[own, own.stop :] = L[own.stop :, own].T
+        inverse, _ = self._trtri(L, lower=True, overwrite_c=True)
+        columns = (np.tril(inverse[own.start :, own]) for own in blocks)
+        found = np.concatenate([np.einsum("ki,ki->i", column, column) for column in columns])
+        np.fill_diagonal(inverse, pivots)
+        self._L, self._lower = inverse, False
+        return found
 
 
-def _diagonal_of_inverse(L: np.ndarray) -> np.ndarray:
-    """``diag((L L')^-1)``: entry i is ``||L^-1 e_i||^2``. Overwrites L."""
-    (trtri,) = get_lapack_funcs(("trtri",), (L,))
-    columns, _ = trtri(L, lower=True, overwrite_c=True)
-    return np.einsum("ki,ki->i", columns, columns)
+class AtOneAlpha:
+    """A `Factor` for one alpha only, ``B'B + alpha`` (the dual) if N <= p1, else ``B B' + alpha`` (the primal).
+
+    Raises `LinAlgError` if alpha is too small for a Gram matrix.
+
+    In the dual, ``C = A' B'`` with ``(B'B + alpha) A = G'``; then ``G' - (C B)' = alpha A``, and fitting without
+    function i misses it by ``A_i / [(B'B + alpha)^-1]_ii``. In the primal, ``(B B' + alpha) C' = B G'``.
+    """
+
+    method, rank, cutoff = "cholesky", None, 0.0
+
+    def __init__(self, B: np.ndarray, alpha: float):
+        self.B, self.alpha, self.dual = B, alpha, B.shape[1] <= B.shape[0]
+        K = gram(B.T if self.dual else B)
+        self.largest = largest_eigenvalue(K)
+        if alpha < gram_rounding(B.shape) * self.largest:
+            raise LinAlgError("alpha drowns in the rounding of the Gram matrix")
+        self.cholesky = Cholesky(K, alpha)
+        self._inverse: np.ndarray | None = None
+        self._last: Any = (None, None)
+
+    def condition(self, alpha: float) -> float:
+        """An estimate."""
+        return self.cholesky.condition
+
+    def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """C (r, p1)."""
+        solved = self._solved(G)
+        return product(solved.T, self.B.T) if self.dual else solved.T
+
+    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """``e_i / (1 - h_i)`` (r, N)."""
+        if self.dual:
+            return self._solved(G).T / self._diagonal()
+        return np.hstack([E / one_minus_h for E, one_minus_h in self._primal_residuals(G)])
+
+    def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """Leave every function out, at the one alpha."""
+        relative = self.largest / self.alpha
+        if self.dual:
+            A, c = self._solved(G), self._diagonal()
+            norms, one_minus_h = np.sqrt(np.einsum("ij,ij->i", A, A)) * self.alpha, c * self.alpha
+            doubt = float(np.finfo(G.dtype).eps) * relative
+        else:
+            parts = [(np.sqrt(np.einsum("ki,ki->i", E, E)), h) for E, h in self._primal_residuals(G)]
+            norms, one_minus_h = (np.concatenate(part) for part in zip(*parts, strict=True))
+            doubt = PRIMAL_ROUNDING * relative / float(one_minus_h.min())
+        squared = float(norms @ norms)
+        score = squared / float(one_minus_h.mean()) ** 2
+        return Sweep(*map(np.atleast_1d, (squared, score, doubt)), (norms / one_minus_h)[None])
+
+    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """``||L^-1 b||^2``, or in the dual ``(||b||^2 - ||L^-1 B'b||^2) / alpha``."""
+        Z = self.cholesky.half(product(self.B.T, B) if self.dual else B)
+        h = np.einsum("ki,ki->i", Z, Z)
+        return np.maximum(np.einsum("ki,ki->i", B, B) - h, 0) / self.alpha if self.dual else h
+
+    def _solved(self, G: np.ndarray) -> np.ndarray:
+        """A (N, r) or C' (p1, r); those of the last G are kept."""
+        if self._last[0] is not G:
+            self._last = G, self.cholesky.solve(G.T if self.dual else product(G, self.B.T).T)
+        return self._last[1]
+
+    def _diagonal(self) -> np.ndarray:
+        if self._inverse is None:
+            self._inverse = self.cholesky.diagonal_of_inverse()
+        return self._inverse
+
+    def _primal_residuals(self, G: np.ndarray) -> Any:
+        """E and 1 - h, some functions at a time."""
+        C, step = self._solved(G).T, max(64, _BLOCK // len(self.B))
+        eps = float(np.finfo(G.dtype).eps)
+        for start in range(0, G.shape[1], step):
+            B = self.B[:, start : start + step]
+            yield (
+                G[:, start : start + step] - product(C, B),
+                np.maximum(1 - self.leverage(B, self.alpha), eps),
+            )
 
 
-def _primal_residuals(B: np.ndarray, G: np.ndarray, C: np.ndarray, L: np.ndarray) -> tuple[float, np.ndarray]:
-    """``||G - C B||^2`` and ``e_i / (1 - h_i)``, with ``h_i = ||L^-1 b_i||^2``."""
-    (trtrs,) = get_lapack_funcs(("trtrs",), (L,))
-    squared, left_out = 0.0, np.empty(G.shape, B.dtype)
-    step = max(64, _BLOCK // len(B))
-    for start in range(0, B.shape[1], step):
-        functions = slice(start, start + step)
-        E = G[:, functions] - product(C, B[:, functions])
-        R, _ = trtrs(L, B[:, functions], lower=True)
-        one_minus_h = 1 - np.einsum("ki,ki->i", R, R)
-        squared += float(np.einsum("ki,ki->", E, E))
-        left_out[:, functions] = E / np.maximum(one_minus_h, np.finfo(L.dtype).eps)
-    return squared, left_out
+def largest_eigenvalue(K: np.ndarray) -> float:
+    """Of a matrix whose lower triangle is given; from below, within some percent, by power iteration."""
+    (symv,) = get_blas_funcs(("symv",), (K,))
+    v = np.ones(len(K))
+    largest = 0.0
+    for _ in range(_POWERS):
+        v = symv(1.0, K, v, lower=True)
+        largest = float(np.linalg.norm(v))
+        v /= largest or 1.0
+    return max(largest, float(K.diagonal().max()))

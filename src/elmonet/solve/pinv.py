@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from elmonet._check import InterpolationThresholdWarning, number
+from elmonet.solve.in_memory import InMemory
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
+from elmonet.solve.spectral import Spectral, trusted_alpha
 from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["Pinv"]
@@ -22,6 +24,9 @@ class Pinv(BaseEstimator):
 
     It exists for tall, wide, square and rank-deficient T and B. The error peaks where the width p1 is
     near the number of functions N ("double descent"): a named warning says so, and `Ridge` cures it.
+
+    Leave-one-out is the limit of the ridge's as alpha vanishes. Where that cannot be told from rounding
+    (functions are interpolated, and B is nearly deficient), it is that at the least alpha where it can.
 
     Parameters
     ----------
@@ -42,28 +47,21 @@ class Pinv(BaseEstimator):
         self.rcond = rcond
 
     def solve(
-        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, reference: np.ndarray | None = None
+        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None
     ) -> Solution:
-        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `reference` as in `Ridge.solve`."""
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `sizes` as in `Ridge.solve`."""
         rcond = None if self.rcond is None else number(self.rcond, "rcond")
-        problem = Problem(T, B, G, rcond=rcond, reference=reference)
+        return self.solve_problem(Problem.of(T, B, G, sizes, rcond=rcond))
+
+    def solve_problem(self, problem: Problem) -> Solution:
+        """The same, for a `Problem`."""
         if problem.is_zero():
             return problem.zero_solution()
-        spectrum = Spectrum.from_svd(problem.B, rcond)
-        GV = spectrum.project(problem.QtG)
-        # Leave-one-out as the limit of the ridge's: an alpha far below every value that was kept.
-        vanishing = 100 * np.finfo(GV.dtype).eps * float(spectrum.values[-1])
-        swept = spectrum.sweep(problem.QtG, GV, np.array([vanishing]), np.ones((1, 1), GV.dtype))
-        solution = problem.solution(
-            spectrum.coefficients(GV, 0),
-            alpha=0.0,
-            squared=float(swept.squared[0]),
-            left_out=swept.left_out[0],
-            rank_B=spectrum.rank,
-            cutoff=spectrum.cutoff,
-            condition=spectrum.condition(0.0),
-            method="svd",
-        )
+        spectrum = Spectrum.from_svd(problem.B, self.rcond)
+        vanishing = 100 * float(np.finfo(spectrum.values.dtype).eps) * float(spectrum.values[-1])
+        path = InMemory(problem, np.ones((1, 1)), by="loo")
+        path.evaluate(Spectral(spectrum), np.array([vanishing]), trusted_alpha(spectrum))
+        solution = path.solution(alpha=0.0)
         _warn_near_threshold(problem.B.shape, solution.loo_error)
         return solution
 
@@ -76,5 +74,5 @@ def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
             f"Near p1 = N it is at its worst (leave-one-out error here: {loo_error:.1%}). Use "
             f'solver=Ridge("loo"), or a branch much wider or narrower than {N}.',
             InterpolationThresholdWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from elmonet._blas import product
 from elmonet._check import InputError, RankCollapseWarning
-from elmonet.metrics import loo_errors, overall
+from elmonet.metrics import overall, relative_errors
+from elmonet.solve.factor import Factor
 from elmonet.solve.scale import safely_scaled
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import Span
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "lifted"]
 
 _COLLAPSED = 0.1  # a rank below this part of what the shape allows deserves a word
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The factor of a fit, and what it takes to ask it again."""
+
+    factor: Factor | None
+    QtG: np.ndarray
+    alpha: Any
+    basis: np.ndarray
+    unit: float
+
+    def left_out(self) -> np.ndarray:
+        """What the fit without function i predicts for it: (M, N), in the units of the caller."""
+        if self.factor is None:  # nothing was fitted
+            return np.zeros((len(self.basis), self.QtG.shape[1]))
+        missed = self.factor.left_out(self.QtG, self.alpha)
+        return product(self.basis, self.QtG - missed) / self.unit
 
 
 class Problem:
@@ -26,74 +47,96 @@ class Problem:
     ----------
     span : the trunk's `Span`.
     B : (p1, N), times the power of two `b` if its size is extreme.
-    QtG : (r, N), the outputs in the basis Q.
-    reference : (N,), to which leave-one-out errors are relative: by default the norms of the outputs.
+    QtG : (r, N), the outputs in the basis Q, times the power of two `g` likewise.
+    outside : (N,), the norms of what of the outputs lies outside the trunk's span.
+    sizes : (N,), to which errors are relative: by default the norms of the outputs.
     """
 
     def __init__(
         self,
+        span: Span,
+        B: np.ndarray,
+        QtG: np.ndarray,
+        outside: np.ndarray,
+        sizes: np.ndarray | None = None,
+        g: float = 1.0,
+    ):
+        self.started = perf_counter()
+        self.span, self.QtG, self.outside, self.g = span, QtG, outside, g
+        self.B, self.b = safely_scaled(B, "B, the branch's features,")
+        self.norms = np.hypot(np.sqrt(np.einsum("ij,ij->j", QtG, QtG)), outside)
+        self.sizes = self.norms if sizes is None else sizes * g
+
+    @classmethod
+    def of(
+        cls,
         T: np.ndarray,
         B: np.ndarray,
         G: np.ndarray,
+        sizes: np.ndarray | None,
         *,
         dtype: Any = None,
         rcond: float | None = None,
-        reference: np.ndarray | None = None,
-    ):
-        self.started = perf_counter()
+    ) -> Self:
+        """From T (M, p2), B (p1, N) and G (M, N), in the precision `dtype` or their own."""
+        started = perf_counter()
         T, B, G = (np.asarray(A) for A in (T, B, G))
         if not (T.ndim == B.ndim == G.ndim == 2 and G.shape == (T.shape[0], B.shape[1]) and G.size):
             raise InputError(
                 "T (M, p2), B (p1, N) and G (M, N) must be matrices that fit each other; got "
                 f"T {T.shape}, B {B.shape}, G {G.shape}."
             )
-        self.dtype = np.result_type(T, B, G, np.float32)
-        working = self.dtype if dtype is None else dtype
+        working = np.result_type(T, B, G, np.float32) if dtype is None else dtype
         T, B, G = (A.astype(working, copy=False) for A in (T, B, G))
-        self.B, self.b = safely_scaled(B, "B, the branch's features,")
-        G, self.g = safely_scaled(G, "G, the outputs,")
-        self.span = Span(T, rcond)
-        self.norms = np.sqrt(np.einsum("ij,ij->i", G.T, G.T))
-        self.QtG, self.outside = self.span.project(G, self.norms)
-        self.reference = self.norms if reference is None else reference * self.g
+        G, g = safely_scaled(G, "G, the outputs,")
+        span = Span(T, rcond)
+        problem = cls(span, B, *span.project(G, np.sqrt(np.einsum("ij,ij->i", G.T, G.T))), sizes, g)
+        problem.started = started
+        return problem
 
     def solution(
         self,
         C: np.ndarray,
+        factor: Factor | None,
         *,
         alpha: float,
         squared: float,
         left_out: np.ndarray,
-        rank_B: int | None,
+        left_out_at: Any,
         **account: Any,
     ) -> Solution:
         """The `Solution` for coefficients C (r, p1), in the units of the caller.
 
         `squared` is ``||C B - Q'G||^2`` and `left_out` (N,) the norms of the leave-one-out residuals
-        within the trunk's span; what lies outside it is added here.
+        within the trunk's span, at the alpha `left_out_at`; what lies outside the span is added here.
         """
         # B was multiplied by b and G by g: (C/g*b) B = Q'G / g.
         with np.errstate(over="ignore"):
-            W = self.span.lift(C) * (self.b / self.g)
-        if not np.isfinite(W).all():
-            raise InputError(
-                "W overflows: the outputs are too large for the inputs. Give both in units in which "
-                "they are of order one."
-            )
+            matrices = lifted(self.span, C * (self.b / self.g) if self.b != self.g else C)
+        if factor is not None:
+            account |= {"cutoff": factor.cutoff, "condition": factor.condition(alpha), "method": factor.method}
+        rank_B = 0 if factor is None else factor.rank
         self._warn_of_collapse(rank_B)
         total = float(np.linalg.norm(self.norms))
         missed = np.hypot(np.sqrt(squared), np.linalg.norm(self.outside))
+        errors = self.errors(left_out)
         return Solution(
-            W=W.astype(self.dtype, copy=False),
+            **matrices,
             rank_T=self.span.rank,
             rank_B=rank_B,
             residual=float(missed / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
-            loo_error=self.loo_error(left_out),
-            loo_errors=self.loo_errors(left_out),
+            expected_error=float(overall(errors, self.span.shape[0])),
+            error_kind="leave-one-out",
+            errors=errors,
             seconds=perf_counter() - self.started,
+            fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g),
             **account,
         )
+
+    def errors(self, left_out: np.ndarray) -> np.ndarray:
+        """The relative leave-one-out error of each function, (..., N), from the norms within the span."""
+        return relative_errors(np.hypot(left_out, self.outside), self.sizes, self.span.shape[0])
 
     def alpha_inside(self, alpha: Any) -> Any:
         """An alpha of the caller's, for the B that was multiplied by b."""
@@ -104,23 +147,15 @@ class Problem:
         with np.errstate(over="ignore"):
             return np.minimum(alpha / self.b / self.b, np.finfo(np.float64).max)
 
-    def loo_error(self, left_out: np.ndarray) -> float:
-        """Mean over functions of the relative leave-one-out error."""
-        return float(overall(self.loo_errors(left_out), self.span.shape[0]))
-
-    def loo_errors(self, left_out: np.ndarray) -> np.ndarray:
-        """The relative leave-one-out error of each function (N,)."""
-        return loo_errors(np.hypot(left_out, self.outside), self.reference, self.span.shape[0])
-
     def zero_solution(self) -> Solution:
         """W = 0, the only sensible answer where T or B is zero."""
         return self.solution(
             np.zeros((self.span.rank, len(self.B)), self.B.dtype),
+            None,
             alpha=0.0,
             squared=float(np.sum(self.QtG**2)),
             left_out=np.linalg.norm(self.QtG, axis=0),
-            rank_B=0,
-            cutoff=0.0,
+            left_out_at=0.0,
             condition=1.0,
             method="none",
         )
@@ -142,3 +177,15 @@ class Problem:
                     RankCollapseWarning,
                     stacklevel=4,
                 )
+
+
+def lifted(span: Span, C: np.ndarray) -> dict[str, np.ndarray | None]:
+    """The matrices of a `Solution`: W, C, lift and basis."""
+    lift = span.lifting
+    W = C if lift is None else product(lift, C)
+    if not np.isfinite(W).all():
+        raise InputError(
+            "W overflows: the outputs are too large for the inputs. Give both in units in which "
+            "they are of order one."
+        )
+    return {"W": W, "C": C, "lift": lift, "basis": span.Q}

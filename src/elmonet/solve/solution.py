@@ -2,50 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Solution"]
+__all__ = ["Fit", "Solution"]
+
+_ARRAYS = ("W", "C", "lift", "basis", "errors", "alphas", "path", "fit")
+
+
+class Fit(Protocol):
+    """What a solver keeps of a fit, to be asked later."""
+
+    def left_out(self) -> np.ndarray:
+        """What the fit without function i predicts for it: (M, N), in the units of G."""
 
 
 @dataclass(frozen=True, repr=False)
 class Solution:
     """The learned matrix of ``min ||T W B - G||`` and an account of the solve.
 
+    A solver of one's own returns ``Solution(W)``, and whatever else it knows.
+
     Attributes
     ----------
     W : (p2, p1), the learned matrix.
-    rank_T, rank_B : numerical ranks; `rank_B` is None where a Cholesky factor was enough, because
-        that does not reveal a rank.
+    C, lift, basis : (r, p1), (p2, r) and (M, r), with ``W = lift C`` and ``T W = basis C`` at the training
+        points. The trunk's functions may be nearly dependent and W huge; C and the orthonormal basis never are.
+        Where the trunk is orthonormal itself, lift is None, C is W, and the basis is T. All are None if a
+        solver gives only W.
+    rank_T, rank_B : numerical ranks; None where the factorisation does not reveal one.
     cutoff : singular values of B below ``cutoff`` times the largest were set to zero; 0 if none.
     condition : of the system solved, as a ratio of singular values
         ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``; an estimate after Cholesky.
     residual : ``||T W B - G|| / ||G||`` on the training data.
     alpha : the ridge parameter; 0 for a pseudoinverse.
-    loo_error : leave-one-function-out error, the mean over functions of the relative 2-norm.
-    loo_errors : (N,), that of each function: which are predicted worst by the others?
+    expected_error : what to expect for a new function, in relative error (mean over functions).
+    error_kind : how that is known: "leave-one-out", "gcv" (all functions together), "held out"; None if not.
+    errors : (N,), the error of each function: which are predicted worst by the others?
     seconds : wall time of the solve.
-    method : which factorisation gave the answer: "cholesky", "tridiagonal", "eigh" or "svd".
+    method : which factorisation gave the answer: "cholesky", "tridiagonal", "eigh" or "svd"; "gram" or "tsqr"
+        from sums.
     alphas, path : the candidates for alpha and the criterion at each, if there was a choice.
+    fit : what the solver keeps, see `left_out`.
     """
 
     W: np.ndarray
-    rank_T: int
-    rank_B: int | None
-    cutoff: float
-    condition: float
-    residual: float
-    alpha: float
-    loo_error: float
-    seconds: float
-    method: str
-    loo_errors: np.ndarray | None = None
+    C: np.ndarray | None = None
+    lift: np.ndarray | None = None
+    basis: np.ndarray | None = None
+    rank_T: int | None = None
+    rank_B: int | None = None
+    cutoff: float = 0.0
+    condition: float | None = None
+    residual: float | None = None
+    alpha: float = 0.0
+    expected_error: float | None = None
+    error_kind: str | None = None
+    errors: np.ndarray | None = None
+    seconds: float = 0.0
+    method: str = ""
     alphas: np.ndarray | None = None
     path: np.ndarray | None = None
+    fit: Fit | None = field(default=None, compare=False)
+
+    @property
+    def loo_error(self) -> float:
+        """`expected_error`, where that is by leaving every function out."""
+        return self._by_leaving_out("loo_error", "expected_error")
+
+    @property
+    def loo_errors(self) -> np.ndarray:
+        """`errors`, where these are by leaving every function out."""
+        return self._by_leaving_out("loo_errors", "errors")
+
+    def left_out(self) -> np.ndarray:
+        """What the fit without function i predicts for it: (M, N), from the factor that was kept."""
+        if self.fit is None:
+            raise AttributeError(
+                "this solution keeps no factor to leave functions out with: it was loaded, found from sums over "
+                "functions, or by a solver of one's own. Fit again in memory."
+            )
+        return self.fit.left_out()
+
+    def _by_leaving_out(self, alias: str, name: str):  # type: ignore[no-untyped-def]
+        if self.error_kind != "leave-one-out":
+            kind = "not known" if self.error_kind is None else f"by {self.error_kind!r}, not by leaving out"
+            raise AttributeError(f"{alias}: the error of this solution is {kind}. Read {name} and error_kind.")
+        return getattr(self, name)
 
     def __repr__(self) -> str:
-        shown = [f.name for f in fields(self) if f.name not in ("W", "loo_errors", "alphas", "path")]
-        values = ((name, getattr(self, name)) for name in shown)
+        values = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS)
         parts = [f"{name}={v:.4g}" if isinstance(v, float) else f"{name}={v}" for name, v in values]
         return f"Solution({', '.join(parts)})"

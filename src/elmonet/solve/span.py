@@ -8,7 +8,7 @@ from scipy.linalg import qr, svd
 from elmonet._blas import gram, product
 from elmonet.solve.scale import safely_scaled
 
-__all__ = ["Span", "default_cutoff"]
+__all__ = ["Span", "default_cutoff", "project"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
 _CANCELS = 1e-6  # a difference of squares this small, of the squares, has lost too many digits
@@ -48,29 +48,43 @@ class Span:
 
     def project(self, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,), given those of G."""
-        QtG = product(self.Q.T, G)
-        if self.rank == len(G):
-            return QtG, np.zeros_like(norms)
-        # Pythagoras, except where the difference would cancel: there, take the difference itself.
-        squared = norms**2 - np.einsum("ij,ij->j", QtG, QtG)
-        outside = np.sqrt(np.maximum(squared, 0))
-        nearly_inside = np.flatnonzero(squared < _CANCELS * norms**2)
-        step = max(1, _BLOCK // len(G))
-        for start in range(0, len(nearly_inside), step):
-            some = nearly_inside[start : start + step]
-            R = G[:, some].T - product(QtG[:, some].T, self.Q.T)
-            outside[some] = np.sqrt(np.einsum("ij,ij->i", R, R))
-        return QtG, outside
+        return project(self.Q, G, norms)
+
+    @property
+    def lifting(self) -> np.ndarray | None:
+        """The matrix ``Vt' diag(1/s)`` (p2, r) of `lift`; None if it is the identity.
+
+        ``t(y)' lifting`` are the functions of the basis Q between the points. Where s_k is small they are known
+        to ``eps s_0 / s_k`` of their size only, and still it would be worse to leave them out: this is less than
+        all of it as long as s_k is above the cut-off. But multiply in this order, ``(t(y)' lifting) (C b)``.
+        The product ``lifting C``, which is W, is huge there, and rounds to ``eps ||W||``.
+        """
+        return None if self.Vt is None else self.Vt.T * (self._scale / self.s)
 
     def lift(self, C: np.ndarray) -> np.ndarray:
         """The W (p2, p1) of least norm with ``T W = Q C``."""
-        if self.Vt is None:
-            return C
-        return product(self.Vt.T * (self._scale / self.s), C)
+        return C if self.Vt is None else product(self.lifting, C)
 
     def penalty(self) -> np.ndarray:
         """Row k of C carries ``||W||^2`` with the weight ``1 / s_k^2``; (r, 1)."""
         return (self._scale / self.s[:, None]) ** 2
+
+
+def project(Q: np.ndarray, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``Q'G`` (r, N) for Q (M, r) orthonormal, and the norm of each column of ``G - Q Q'G``, given those of G."""
+    QtG = product(Q.T, G)
+    if Q.shape[1] == len(G):
+        return QtG, np.zeros_like(norms)
+    # Pythagoras, except where the difference would cancel: there, take the difference itself.
+    squared = norms**2 - np.einsum("ij,ij->j", QtG, QtG)
+    outside = np.sqrt(np.maximum(squared, 0))
+    nearly_inside = np.flatnonzero(squared < _CANCELS * norms**2)
+    step = max(1, _BLOCK // len(G))
+    for start in range(0, len(nearly_inside), step):
+        some = nearly_inside[start : start + step]
+        R = G[:, some].T - product(QtG[:, some].T, Q.T)
+        outside[some] = np.sqrt(np.einsum("ij,ij->i", R, R))
+    return QtG, outside
 
 
 def _svd(T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The branch's spectrum: the one factorisation of B that every alpha shares."""
+"""The spectrum of B: its singular values and vectors, from a Gram matrix or from B itself."""
 
 from __future__ import annotations
 
@@ -8,44 +8,29 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
 from elmonet._blas import gram, product
-from elmonet.solve.leave_one_out import Sweep, sweep
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Spectrum"]
 
 
 class Spectrum:
-    """``B = U diag(s) V'`` with what is needed of it, and ``values = s^2``.
-
-    V spans all of R^N (`complete`) or only the k directions that B reaches. U or V is left out where
-    the other one and B give it by a product.
+    """``B = U diag(s) V'`` with k directions, and ``values = s^2``.
 
     Use `from_gram` (an eigendecomposition of the smaller of ``B'B`` and ``B B'``: fast, but blind to
     singular values below sqrt(eps) times the largest) or `from_svd` (sees them down to eps).
     """
 
-    def __init__(
-        self,
-        B: np.ndarray,
-        values: np.ndarray,
-        U: np.ndarray | None,
-        V: np.ndarray | None,
-        cutoff: float,
-        method: str,
-    ):
-        self.B, self.values = B, values
-        self.U: Any = U
-        self.V: Any = V
+    def __init__(self, B: np.ndarray, values: np.ndarray, U: Any, V: Any, cutoff: float, method: str):
+        self.B, self.values, self._U, self._V = B, values, U, V
         self.s = np.sqrt(values)
         self.cutoff, self.method = cutoff, method
         self.largest = float(values[0])
-        self.rank = int(np.count_nonzero(self.s > cutoff * self.s[0]))
-        self.complete = len(values) == B.shape[1]
+        self.rank = int(np.count_nonzero(self.s > (cutoff or default_cutoff(B)) * self.s[0]))
         self._reflectors: Any = None  # Q of B = Q R, if U is that of R
 
     @classmethod
     def from_gram(cls, B: np.ndarray) -> Spectrum:
-        """From the eigenvalues of ``B'B`` (N, N) or ``B B'`` (p1, p1), whichever is smaller."""
+        """From the eigenvalues of ``B'B`` (N, N), all of them, or of ``B B'`` (p1, p1), those above the cut-off."""
         p1, N = B.shape
         dual = p1 >= N
         values, vectors = eigh(
@@ -61,7 +46,7 @@ class Spectrum:
 
     @classmethod
     def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
-        """From the singular values of B itself; those below the cut-off are dropped."""
+        """From the singular values of B itself, without those below `rcond` (`default_cutoff`; 0: keep all)."""
         cutoff = default_cutoff(B) if rcond is None else rcond
         tall = B.shape[0] > B.shape[1]
         # If B is tall, B = Q R, and Q stays a product of reflectors: few vectors are ever multiplied by it.
@@ -70,35 +55,36 @@ class Spectrum:
             U, s, Vt = svd(R, full_matrices=False, check_finite=False)
         except LinAlgError:  # divide and conquer very rarely fails where QR iterations do not
             U, s, Vt = svd(R, full_matrices=False, check_finite=False, lapack_driver="gesvd")
-        kept = s > cutoff * s[0]
-        kept[0] = True
-        spectrum = cls(B, s[kept] ** 2, U[:, kept], Vt[kept].T, cutoff, "svd")
+        spectrum = cls(B, s**2, U, Vt.T, 0.0, "svd")
         spectrum._reflectors = reflectors
+        return spectrum.truncated(cutoff)
+
+    def truncated(self, cutoff: float) -> Spectrum:
+        """Of an SVD, without the singular values below `cutoff` times the largest."""
+        kept = self.s >= cutoff * self.s[0]
+        spectrum = Spectrum(self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method)
+        spectrum._reflectors = self._reflectors
         return spectrum
 
-    def project(self, G: np.ndarray) -> np.ndarray:
-        """``G V`` (r, k)."""
-        if self.V is not None:
-            return product(G, self.V)
-        return product(product(G, self.B.T), self.U) / self._divisor()
+    @property
+    def V(self) -> np.ndarray:
+        """The right singular vectors (N, k)."""
+        return product(self.B.T, self._U) / self._divisor() if self._V is None else self._V
 
-    def right(self, functions: slice) -> np.ndarray:
-        """The rows of V that belong to some functions."""
-        if self.V is not None:
-            return self.V[functions]
-        return product(self.B[:, functions].T, self.U) / self._divisor()
-
-    def sweep(self, G: np.ndarray, GV: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """Leave every function out, at every alpha; GV is ``project(G)``."""
-        return sweep(self, G, GV, alphas, penalty)
+    @property
+    def U(self) -> np.ndarray:
+        """The left singular vectors (p1, k)."""
+        if self._U is None:
+            return product(self.B, self._V) / self._divisor()
+        return self._U if self._reflectors is None else _reflected(self._U.T, *self._reflectors).T
 
     def coefficients(self, GV: np.ndarray, alpha: Any) -> np.ndarray:
-        """``C = G V S / (S^2 + alpha) U'`` (r, p1), for one alpha or one for each row (r, 1)."""
+        """``C = G V S / (S^2 + alpha) U'`` (r, p1) for `GV` (r, k), with one alpha or one for each row (r, 1)."""
         Z = GV / (self.values + alpha)
-        if self.U is not None:
-            C = product(Z * self.s, self.U.T)
-            return C if self._reflectors is None else _reflected(C, *self._reflectors)
-        return product(product(Z, self.V.T), self.B.T)  # diag(s) U' = V'B'
+        if self._U is None:
+            return product(product(Z, self._V.T), self.B.T)  # diag(s) U' = V'B'
+        C = product(Z * self.s, self._U.T)
+        return C if self._reflectors is None else _reflected(C, *self._reflectors)
 
     def condition(self, alpha: float) -> float:
         """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""

@@ -13,11 +13,13 @@ cancellation. With ``D + a = L S^2 L'``, L unit lower bidiagonal, c holds the sq
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal, get_lapack_funcs
 
 from elmonet._blas import gram, product
-from elmonet.solve.leave_one_out import Sweep
+from elmonet.solve.factor import Sweep
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Tridiagonal"]
@@ -26,7 +28,7 @@ _COLUMNS = 128  # of right-hand sides that are multiplied by Q at a time
 
 
 class Tridiagonal:
-    """``B'B = Q D Q'`` with D tridiagonal, for B (p1, N) with 1 < N <= p1."""
+    """A `Factor`: ``B'B = Q D Q'`` with D tridiagonal, for B (p1, N) with 1 < N <= p1."""
 
     method = "tridiagonal"
 
@@ -37,10 +39,11 @@ class Tridiagonal:
         self.largest, self._smallest = float(values[-1]), max(float(values[0]), 0.0)
         self.cutoff = float(np.sqrt(default_cutoff(B)))
         self.rank = int(np.count_nonzero(values > self.cutoff**2 * self.largest))
+        self._last: Any = (None, None)
 
-    def sweep(self, G: np.ndarray, GQ: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """Leave every function out, at every alpha; GQ is ``project(G)``, and `penalty` (1, 1)."""
-        alphas = alphas * penalty.item()
+    def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """Leave every function out, at every alpha; `penalty` is (1, 1)."""
+        GQ, alphas = self._projected(G), alphas * penalty.item()
         c = self._diagonals_of_inverse(alphas)
         norms = np.empty_like(c)  # of the rows of A
         step = max(1, _COLUMNS // max(len(GQ), 1))
@@ -50,15 +53,32 @@ class Tridiagonal:
             A = product(solved, self.Q.T).reshape(len(some), *GQ.shape)
             norms[start : start + step] = np.sqrt(np.einsum("aki,aki->ai", A, A))
         squared = alphas**2 * np.einsum("ai,ai->a", norms, norms)
-        return Sweep(norms / c, squared, squared / (alphas * c.mean(axis=1)) ** 2)
+        doubt = float(np.finfo(G.dtype).eps) * self.largest / alphas
+        return Sweep(squared, squared / (alphas * c.mean(axis=1)) ** 2, doubt, norms / c)
 
-    def project(self, G: np.ndarray) -> np.ndarray:
-        """``G Q`` (r, N)."""
-        return product(G, self.Q)
+    def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """``C = A' B'`` (r, p1)."""
+        return product(self._solved(G, alpha), self.B.T)
 
-    def coefficients(self, GQ: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-        """``C = A' B'`` (r, p1) for one alpha (1, 1)."""
-        return product(product(self._solve(GQ, alpha.item()), self.Q.T), self.B.T)
+    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """``A_i / c_i`` (r, N)."""
+        return self._solved(G, alpha) / self._diagonals_of_inverse(np.reshape(alpha, 1))
+
+    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """``(||b||^2 - (B'b)' (B'B + alpha)^-1 B'b) / alpha``."""
+        Z = product(product(B.T, self.B), self.Q)
+        inside = np.einsum("ik,ik->i", Z, self._solve(Z, alpha))
+        return np.maximum(np.einsum("ki,ki->i", B, B) - inside, 0) / alpha
+
+    def _projected(self, G: np.ndarray) -> np.ndarray:
+        """``G Q`` (r, N); that of the last G is kept."""
+        if self._last[0] is not G:
+            self._last = G, product(G, self.Q)
+        return self._last[1]
+
+    def _solved(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """A' (r, N)."""
+        return product(self._solve(self._projected(G), np.asarray(alpha).item()), self.Q.T)
 
     def condition(self, alpha: float) -> float:
         """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
