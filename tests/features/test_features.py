@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from elmonet import CNN, MLP, POD, SLFN, Concat, ExtrapolationWarning, InputError, Linear, Sinusoid
 from elmonet.features import dense
+from elmonet.features.base import features_times
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(7, 12))

@@ -13,7 +13,7 @@ from elmonet.data.scattered import Scattered
 from elmonet.form.lift import lift_at, lift_at_own_points
 from elmonet.form.transforms import Affine, LogOutputs, log_outputs, unit_box
 from elmonet.interpolation import interpolate
-from elmonet.metrics import function_norms, loo_errors
+from elmonet.metrics import function_norms, relative_errors
 
 __all__ = ["OutputForm", "find_outputs", "find_scattered", "root_mean_squares"]
 
@@ -101,7 +101,7 @@ class OutputForm:
 
     def errors(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The relative error of each function (N,) if the operator gives z (N, M) where the rows are y."""
-        return loo_errors(function_norms(self.values(z) - y), function_norms(y), y.shape[1])
+        return relative_errors(function_norms(self.values(z) - y), function_norms(y), y.shape[1])
 
     def places(self, points: np.ndarray | None = None) -> np.ndarray:
         """Points (M, d) as places: for components (c M, d + 1), with their number last."""

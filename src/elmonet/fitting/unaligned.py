@@ -1,0 +1,1 @@
+degrees = fit_scattered = fit_with_gaps = None
