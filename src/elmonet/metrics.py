@@ -8,7 +8,14 @@ import numpy as np
 
 from elmonet._check import InputError
 
-__all__ = ["function_norms", "neg_relative_l2", "overall", "reference_norms", "relative_errors", "relative_l2"]
+__all__ = [
+    "function_norms",
+    "neg_relative_l2",
+    "overall",
+    "reference_norms",
+    "relative_errors",
+    "relative_l2",
+]
 
 
 def relative_l2(prediction: Any, truth: Any) -> float:

@@ -22,9 +22,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["PRIMAL_ROUNDING", "Factor", "Sweep", "gram_rounding", "interpolated"]
+__all__ = ["PRIMAL_ROUNDING", "Factor", "Sweep", "gram_rounding", "interpolated", "trusted"]
 
 PRIMAL_ROUNDING = 0.25 * float(np.finfo(np.float64).eps)  # times s_max^2 / a: of 1 - h, from B B'
+_MEASURED = 1e-3  # part of an error that rounding may hide
+_NEGLIGIBLE, _HALF = (
+    1e-9,
+    0.5,
+)  # or else no more than this of the functions, if it is at most half of the error
 
 
 @dataclass
@@ -34,7 +39,9 @@ class Sweep:
     squared: np.ndarray  # (alphas,): ||E||^2
     gcv: np.ndarray  # (alphas,): ||E||^2 / mean(1 - h)^2
     doubt: np.ndarray  # (alphas,): the part of a left-out residual that may be rounding
-    left_out: np.ndarray | None = None  # (alphas, N): ||e_i / (1 - h_i)||; None if the functions are not at hand
+    left_out: np.ndarray | None = (
+        None  # (alphas, N): ||e_i / (1 - h_i)||; None if the functions are not at hand
+    )
 
 
 class Factor(Protocol):
@@ -73,3 +80,8 @@ def gram_rounding(shape: tuple[int, ...]) -> float:
 def interpolated(dtype: Any) -> float:
     """A ``1 - h_i`` below this belongs to a function that is interpolated, or nearly so: ``64 sqrt(eps)``."""
     return 64 * float(np.sqrt(np.finfo(dtype).eps))
+
+
+def trusted(doubt: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Whether a relative error is known, if the part `doubt` of it may be rounding."""
+    return (doubt <= _MEASURED) | ((doubt <= _HALF) & (doubt * error <= _NEGLIGIBLE))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eigh, get_lapack_funcs
+from scipy.linalg import eigh
 
 from elmonet._blas import add_gram, product
 from elmonet.solve.qr_update import qr_update
 from elmonet.solve.reduced import Reduced
+from elmonet.solve.span import project
 
 __all__ = ["GramSums"]
 
@@ -28,6 +29,7 @@ class GramSums:
     GBt : (q, p1), ``G B'``.
     R : (q, q), the triangle of ``G' = Q R``; it keeps all digits, for the outputs' own modes.
     functions : how many were added.
+    outside : the sum of squares of what of their outputs is not in G, because the trunk does not reach it.
     """
 
     method = "gram"
@@ -36,14 +38,15 @@ class GramSums:
         self.BBt = np.zeros((p1, p1), order="F")
         self.GBt = np.zeros((q, p1))
         self.R = np.zeros((q, q), order="F")
-        self.functions = 0
+        self.functions, self.outside = 0, 0.0
 
-    def add(self, B: np.ndarray, G: np.ndarray) -> None:
-        """Take in the functions with features B (p1, n) and outputs G (q, n)."""
+    def add(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray | None = None) -> None:
+        """Take in functions with features B (p1, n) and outputs G (q, n); `outside` (n,): norms of the rest."""
         add_gram(self.BBt, B)
         product(G, B.T, self.GBt, add=True)
         self.R = qr_update(self.R, np.array(G.T, order="F"))
         self.functions += B.shape[1]
+        self.outside += 0.0 if outside is None else float(outside @ outside)
 
     def merge(self, other: GramSums) -> None:
         """Take in the functions of other sums."""
@@ -51,15 +54,12 @@ class GramSums:
         self.GBt += other.GBt
         self.R = qr_update(self.R, other.R.copy(order="F"), triangular=True)
         self.functions += other.functions
+        self.outside += other.outside
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that there is, for a file or a journey."""
-        return {
-            "BBt": self.BBt,
-            "GBt": self.GBt,
-            "R": self.R,
-            "functions": np.array(self.functions),
-        }
+        numbers = {"functions": np.array(self.functions), "outside": np.array(self.outside)}
+        return {"BBt": self.BBt, "GBt": self.GBt, "R": self.R} | numbers
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Self:
@@ -67,42 +67,33 @@ class GramSums:
         sums = cls.__new__(cls)
         sums.BBt, sums.R = (np.asfortranarray(arrays[name]) for name in ("BBt", "R"))
         sums.GBt, sums.functions = np.ascontiguousarray(arrays["GBt"]), arrays["functions"].item()
+        sums.outside = float(arrays["outside"]) if "outside" in arrays else 0.0
         return sums
 
     def projected(self, Q: np.ndarray) -> GramSums:
-        """The sums of ``Q'G``, for Q (q, r) orthonormal."""
-        return GramSums.of(
-            self.arrays() | {"GBt": product(Q.T, self.GBt), "R": product(self.R, np.ascontiguousarray(Q))}
-        )
+        """The sums of ``Q'G``, for Q (q, r) orthonormal; what of G is outside of Q is added to `outside`."""
+        QtR, norms = project(np.ascontiguousarray(Q), self.R.T, np.linalg.norm(self.R, axis=1))
+        outside = np.array(self.outside + norms @ norms)
+        return GramSums.of(self.arrays() | {"GBt": product(Q.T, self.GBt), "R": QtR.T, "outside": outside})
 
     def outputs(self) -> np.ndarray:
         """A matrix (q, k) with the left singular vectors and singular values of G."""
         return self.R.T
 
-    def at(self, alpha: float) -> tuple[np.ndarray, float, float, float] | None:
-        """At one alpha, by Cholesky: C, ``||C B - G||^2``, ``1 - mean h``, condition; None if singular."""
-        potrf, potrs, potri = get_lapack_funcs(("potrf", "potrs", "potri"), (self.BBt,))
-        diagonal = self.BBt.diagonal() + alpha
-        shifted = self.BBt.copy(order="F")
-        np.fill_diagonal(shifted, diagonal)
-        L, failed = potrf(shifted, lower=True, overwrite_a=True, clean=False)
-        if failed:
-            return None
-        condition = float(np.sqrt(diagonal.sum()) / np.abs(L.diagonal()).min())
-        C = potrs(L, self.GBt.T, lower=True)[0].T
-        # At the minimum ||C B - G||^2 + alpha ||C||^2 = ||G||^2 - <C, G B'>.
-        squared = float(np.sum(self.R**2) - np.sum(C * self.GBt) - alpha * np.sum(C**2))
-        trace = float(np.trace(potri(L, lower=True, overwrite_c=True)[0]))
-        freedom = (self.functions - len(diagonal) + alpha * trace) / self.functions
-        return C, max(squared, 0.0), max(freedom, np.finfo(float).eps), condition
+    def total(self) -> float:
+        """``||G||^2``."""
+        return float(np.sum(self.R**2))
 
     def reduced(self) -> Reduced:
-        """From the eigenvalues of ``B B' = U S^2 U'``: ``G V = G B' U / S``."""
-        values, U = eigh(self.BBt, lower=True, driver="evd")
-        values, U = np.maximum(values[::-1], 0), U[:, ::-1]
-        cutoff = float(np.sqrt(len(U) * np.finfo(float).eps))
-        kept = np.sqrt(values) > cutoff * np.sqrt(values[0])
-        U, values = U[:, kept], values[kept]
-        GV = product(self.GBt, np.ascontiguousarray(U)) / np.sqrt(values)
-        outside = max(float(np.sum(self.R**2)) - float(np.sum(GV**2)), 0.0)
-        return Reduced(values, U, GV, outside, self.functions, cutoff, self.method)
+        """From the eigenvalues of ``B B' = U S^2 U'``."""
+        values, U = eigh(self.BBt, lower=True, driver="evd", check_finite=False)
+        U = np.ascontiguousarray(U[:, ::-1])
+        return Reduced(
+            values[::-1],
+            U,
+            product(self.GBt, U),
+            total=self.total(),
+            functions=self.functions,
+            cutoff=float(np.sqrt(len(U) * np.finfo(float).eps)),
+            method=self.method,
+        )

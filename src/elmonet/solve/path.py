@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from elmonet.solve.factor import Factor, Sweep, gram_rounding
+from elmonet.solve.factor import Factor, Sweep, gram_rounding, trusted
 
 __all__ = ["AlphaPath"]
 
@@ -22,8 +22,6 @@ _FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # part of s_max^2
 _STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
 _FLAT = 1.1  # a criterion within this factor of its least value
 _RISING = 1.0005  # a criterion that rises by more than this to the next smaller alpha
-_MEASURED = 1e-3  # part of an error that rounding may hide
-_NEGLIGIBLE, _HALF = 1e-9, 0.5  # or else no more than this, if it is at most half of the error
 
 
 class AlphaPath(ABC):
@@ -107,8 +105,7 @@ class AlphaPath(ABC):
         self.criterion, _ = self.measured(self.swept)
 
     def _trusted(self) -> np.ndarray:
-        doubt, (_, error) = self.swept.doubt, self.measured(self.swept)
-        return (doubt <= _MEASURED) | ((doubt <= _HALF) & (doubt * error <= _NEGLIGIBLE))
+        return trusted(self.swept.doubt, self.measured(self.swept)[1])
 
     def _may_fall_further(self, unseen: bool) -> bool:
         """Whether alphas below the rounding of the Gram matrix are worth an SVD, from the criterion above it.

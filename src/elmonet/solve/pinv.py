@@ -46,9 +46,7 @@ class Pinv(BaseEstimator):
     def __init__(self, rcond: float | None = None):
         self.rcond = rcond
 
-    def solve(
-        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None
-    ) -> Solution:
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None) -> Solution:
         """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `sizes` as in `Ridge.solve`."""
         rcond = None if self.rcond is None else number(self.rcond, "rcond")
         return self.solve_problem(Problem.of(T, B, G, sizes, rcond=rcond))

@@ -5,7 +5,7 @@ With ``B B' = U S^2 U'`` the fit of ``min ||C B - G||^2 + a ||C||^2`` and its le
     C = G B' U / (S^2 + a) U' ,      h_i = ||(S^2 + a)^-1/2 U' b_i||^2 ,      sum_i h_i = sum_k s_k^2 / (s_k^2 + a) .
 
 The sum of squared residuals is ``||G - G V V'||^2 + ||G V a / (S^2 + a)||^2`` if ``G V = G B' U / S`` is known to all digits
-(streaming QR). Gram sums know it as ``||G||^2 - <C, G B'> - a ||C||^2``: a difference of squares, which cannot be told
+(streaming QR). Gram sums know it as ``||G||^2 - 2 <C, G B'> + ||C B||^2``: a difference of squares, which cannot be told
 from ``eps ||G|| (||G|| + s_max ||C||)``, so that no less than this is reported.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from elmonet._blas import product
 from elmonet.solve.factor import Sweep
 
-__all__ = ["Reduced"]
+__all__ = ["Reduced", "difference_of_squares"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -81,11 +81,10 @@ class Reduced:
         filters = np.array([self._filter(a) for a in alphas])
         shrink = 1 - self.values * filters
         if self.energy is None:
-            size, weight = np.sqrt(self.total), np.sum(self.GBU**2, axis=0)
-            # <C, G B'> + a ||C||^2 with C = GBU filter U'
-            known = (2 * filters - self.values * filters**2) @ weight
-            rounding = _EPS * size * (size + np.sqrt(self.largest * (filters**2 @ weight)))
-            squared = np.maximum(self.total - known, rounding)
+            # C = GBU filter U': ||C||^2, and 2 <C, G B'> - ||C B||^2
+            weight = np.sum(self.GBU**2, axis=0)
+            fitted = (2 * filters - self.values * filters**2) @ weight
+            squared = difference_of_squares(self.total, fitted, filters**2 @ weight, self.largest)
         else:
             shrink = np.where(filters > 0, alphas[:, None] * filters, 1)
             squared = self.beyond + shrink**2 @ self.energy
@@ -98,3 +97,8 @@ class Reduced:
         floor = self.cutoff**2 * self.largest if self.energy is None or alpha == 0 else 0.0
         shifted = self.values + alpha
         return np.where(shifted > floor, 1 / np.where(shifted > floor, shifted, 1), 0)
+
+
+def difference_of_squares(total: float, fitted: Any, CC: Any, largest: float) -> Any:
+    """``||G||^2 - fitted``, and no less than what rounding makes of it, with CC = ``||C||^2``."""
+    return np.maximum(total - fitted, _EPS * np.sqrt(total) * (np.sqrt(total) + np.sqrt(largest * CC)))

@@ -63,9 +63,7 @@ class Ridge(BaseEstimator):
         self.penalty = penalty
         self.sums = sums
 
-    def solve(
-        self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None
-    ) -> Solution:
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None) -> Solution:
         """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N), in double precision whatever came.
 
         Errors are relative to the norms of the columns of G, or to `sizes` (N,).

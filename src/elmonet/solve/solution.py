@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,8 @@ _ARRAYS = ("W", "C", "lift", "basis", "errors", "alphas", "path", "fit")
 
 class Fit(Protocol):
     """What a solver keeps of a fit, to be asked later."""
+
+    factor: Any
 
     def left_out(self) -> np.ndarray:
         """What the fit without function i predicts for it: (M, N), in the units of G."""
@@ -86,10 +88,15 @@ class Solution:
             )
         return self.fit.left_out()
 
-    def _by_leaving_out(self, alias: str, name: str):  # type: ignore[no-untyped-def]
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"fit": None}  # copies and files need no factor
+
+    def _by_leaving_out(self, alias: str, name: str) -> Any:
         if self.error_kind != "leave-one-out":
             kind = "not known" if self.error_kind is None else f"by {self.error_kind!r}, not by leaving out"
-            raise AttributeError(f"{alias}: the error of this solution is {kind}. Read {name} and error_kind.")
+            raise AttributeError(
+                f"{alias}: the error of this solution is {kind}. Read {name} and error_kind."
+            )
         return getattr(self, name)
 
     def __repr__(self) -> str:

@@ -62,7 +62,9 @@ class Spectrum:
     def truncated(self, cutoff: float) -> Spectrum:
         """Of an SVD, without the singular values below `cutoff` times the largest."""
         kept = self.s >= cutoff * self.s[0]
-        spectrum = Spectrum(self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method)
+        spectrum = Spectrum(
+            self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method
+        )
         spectrum._reflectors = self._reflectors
         return spectrum
 

@@ -1,4 +1,4 @@
-"""Ridge regression from sums over functions; alpha given, by GCV, or by leave-one-out in a second pass."""
+"""Ridge regression from sums over functions: alpha given, or chosen by GCV."""
 
 from __future__ import annotations
 
@@ -6,129 +6,78 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
-from elmonet._blas import product
 from elmonet._check import InputError
-from elmonet.metrics import reference_norms
+from elmonet.solve.cholesky import Cholesky, largest_eigenvalue
+from elmonet.solve.factor import Factor, Sweep, gram_rounding
 from elmonet.solve.gram import GramSums
+from elmonet.solve.path import AlphaPath
 from elmonet.solve.pinv import Pinv
-from elmonet.solve.reduced import Reduced
-from elmonet.solve.ridge import Ridge, largest_eigenvalue, may_fall_further
+from elmonet.solve.problem import Problem, lifted
+from elmonet.solve.reduced import difference_of_squares
+from elmonet.solve.ridge import Ridge
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import Span
 from elmonet.solve.triangular import TriangularSums
 
-__all__ = ["LeftOut", "Sums", "solve_summed", "worth_a_triangle"]
+__all__ = ["Sums", "solve_sums", "worth_a_triangle"]
 
 Sums = GramSums | TriangularSums
-_ROUNDING = 4096 * float(np.finfo(float).eps)  # of s_max^2, as in `gram_rounding`
 _TRIED = 5  # alphas around the best by GCV that leave-one-out compares
 
 
-class LeftOut:
-    """Leave-one-out errors at a few alphas, gathered in a second pass over the functions."""
+def solve_sums(
+    sums: Sums, span: Span, solver: Any, outside: float | None = None, *, alpha: float | None = None
+) -> tuple[Solution, Factor, np.ndarray]:
+    """The solution for sums of the outputs in the trunk's basis, its factor, and alphas worth comparing.
 
-    def __init__(self, reduced: Reduced, alphas: np.ndarray, points: int):
-        self.reduced, self.alphas, self.points = reduced, alphas, points
-
-    def totals(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Sums over some functions: the errors at every alpha, and how many functions; (alphas + 1,).
-
-        For functions with features B (p1, n) and outputs G (q, n) in the basis of the trunk. `outside` (n,)
-        are the norms of what the trunk misses, `norms` (n,) those of the whole outputs. For outputs at a
-        single point, errors and norms are squared, and the sum of the latter stands for the number.
-        """
-        r = self.reduced
-        Z = product(r.U.T, B)
-        found = np.empty((len(self.alphas), B.shape[1]))
-        for row, alpha in zip(found, self.alphas, strict=True):
-            E = G - product(r.GV * (np.sqrt(r.values) / (r.values + alpha)), Z)
-            one_minus_h = 1 - np.einsum("ki,k,ki->i", Z, 1 / (r.values + alpha), Z, optimize=True)
-            missed = np.sqrt(np.einsum("ki,ki->i", E, E)) / np.maximum(one_minus_h, np.finfo(float).eps)
-            row[:] = np.hypot(missed, outside)
-        if self.points == 1:
-            return np.append(np.sum(found**2, axis=1), np.sum(norms**2))
-        return np.append(np.sum(found / reference_norms(norms), axis=1), len(norms))
-
-    def best(self, totals: np.ndarray) -> tuple[float, float]:
-        """The alpha of least error and that error, from the totals of all functions."""
-        errors = totals[:-1] / (totals[-1] or 1.0)
-        first = int(np.argmin(errors))
-        error = float(errors[first])
-        return float(self.alphas[first]), float(np.sqrt(error)) if self.points == 1 else error
-
-
-def solve_summed(
-    sums: Sums, span: Span, solver: Any, total: float, alpha: float | None = None
-) -> tuple[Solution, Reduced | None, np.ndarray]:
-    """The solution for sums of the outputs in the trunk's basis, the reduced problem, and alphas to compare.
+    As long as the sums keep the functions themselves, this is the ordinary fit with exact leave-one-out. Else
+    the expected error is "gcv", and a second pass with `LeftOut` gives leave-one-out.
 
     Parameters
     ----------
     sums : of features and of the outputs' coordinates in ``span.Q``.
     solver : `Ridge` or `Pinv`. ``Ridge("loo")`` chooses by GCV here.
-    total : squared norm of all outputs, at all points.
+    outside : the sum of squares of what of the outputs is outside the trunk's span, if the sums were not told.
     alpha : overrules the solver's.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
+    rows = sums.rows if isinstance(sums, TriangularSums) else None
+    if rows is not None and sums.functions:
+        chosen = solver if alpha is None else Ridge(alpha)
+        solution = chosen.solve_problem(Problem(span, *rows))
+        assert solution.fit is not None
+        return solution, solution.fit.factor, np.array([solution.alpha])
     alpha = given if alpha is None else alpha
-    quick = None if alpha is None else _at_one_alpha(sums, alpha)
-    reduced, alphas, path = None, None, None
-    account: dict[str, Any]
-    if quick is not None and alpha is not None:
-        C, squared, freedom, condition = quick
-        inside = float(np.sum(sums.R**2))
-        score = squared / freedom**2
-        account = {"rank_B": None, "cutoff": 0.0, "condition": condition, "method": sums.method}
+    path = _Path(sums, sums.outside if outside is None else outside)
+    if alpha is None:
+        if isinstance(candidates, int):
+            path.choose(candidates)
+        else:
+            path.evaluate(path.coarse(), candidates)
     else:
-        reduced = sums.reduced()
-        if alpha is None:
-            alphas, path = _path(reduced, candidates)
-            alpha = float(alphas[int(np.argmin(path))])
-        C = reduced.coefficients(alpha)
-        squared = float(reduced.squared_residual(np.array([alpha]))[0])
-        inside = reduced.outside + float(np.sum(reduced.GV**2))
-        score = float(reduced.gcv(np.array([max(alpha, reduced.finest())]))[0])
-        account = {"rank_B": reduced.rank, "cutoff": reduced.cutoff, "condition": reduced.condition(alpha)}
-        account["method"] = reduced.method
-    W = span.lift(C)
-    if not np.isfinite(W).all():
-        raise InputError("W is not finite: give inputs and outputs in units in which they are of order one.")
-    outside = max(total - inside, 0.0)
+        path.at(alpha)
+    best = path.best()
+    found = float(path.alphas[best])
     solution = Solution(
-        W=W,
+        **lifted(span, path.factor.coefficients(None, found)),
         rank_T=span.rank,
-        residual=float(np.sqrt((squared + outside) / total)) if total else 0.0,
-        alpha=alpha,
-        loo_error=float(np.sqrt((score + outside) / total)) if total else 0.0,
+        rank_B=path.factor.rank,
+        cutoff=path.factor.cutoff,
+        condition=path.factor.condition(found),
+        residual=path.relative(float(path.swept.squared[best])),
+        alpha=found,
+        expected_error=path.relative(float(path.swept.gcv[best])),
+        error_kind="gcv",
         seconds=perf_counter() - started,
-        alphas=alphas,
-        path=path,
-        **account,
+        method=sums.method,
+        alphas=path.alphas if alpha is None else None,
+        path=path.criterion if alpha is None else None,
     )
-    around = alpha * np.geomspace(0.1, 10, _TRIED)
-    return solution, reduced, around
-
-
-def _at_one_alpha(sums: Sums, alpha: float) -> tuple[np.ndarray, float, float, float] | None:
-    """By Cholesky, unless alpha drowns in the rounding of the sums."""
-    if not isinstance(sums, GramSums) or alpha < _ROUNDING * largest_eigenvalue(sums.BBt):
-        return None
-    return sums.at(alpha)
-
-
-def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
-    """Whether the functions so far want an alpha that drowns in the rounding of Gram sums."""
-    given, candidates = _settings(solver)
-    reduced = sums.reduced()
-    floor = _ROUNDING * float(reduced.values[0])
-    if given is not None:
-        return given < floor
-    if isinstance(candidates, np.ndarray):
-        return bool(candidates[0] < floor)
-    alphas, path = _path(reduced, candidates)
-    return bool(alphas[int(np.argmin(path))] < floor)
+    around = found * np.geomspace(0.1, 10, _TRIED) if alpha is None else np.array([found])
+    return solution, path.factor, around
 
 
 def _settings(solver: Any) -> tuple[float | None, Any]:
@@ -142,16 +91,100 @@ def _settings(solver: Any) -> tuple[float | None, Any]:
     return solver.checked()
 
 
-def _path(reduced: Reduced, candidates: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The candidates for alpha and their GCV scores."""
+def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
+    """Whether the functions so far want an alpha that drowns in the rounding of Gram sums."""
+    given, candidates = _settings(solver)
+    path = _Path(sums, sums.outside)
+    floor = gram_rounding(path.shape) * path.coarse().largest
+    if given is not None:
+        return given < floor
     if isinstance(candidates, np.ndarray):
-        return candidates, reduced.gcv(candidates)
-    top = float(reduced.values[0])
-    alphas = np.geomspace(_ROUNDING * top, top, candidates)
-    path = reduced.gcv(alphas)
-    seen = int(np.count_nonzero(reduced.values > _ROUNDING * top))
-    if reduced.method == "tsqr" and may_fall_further(path, unseen=seen < reduced.rank):
-        lower = np.geomspace(reduced.finest(), _ROUNDING * top, candidates)
-        alphas = np.concatenate([lower[:-1], alphas])
-        path = reduced.gcv(alphas)
-    return alphas, path
+        return bool(candidates[0] < floor)
+    path.choose(candidates)
+    return bool(path.alphas[path.best()] < floor)
+
+
+class _Path(AlphaPath):
+    """Of GCV scores; a triangle resolves all alphas, Gram sums those above their rounding."""
+
+    def __init__(self, sums: Sums, outside: float):
+        p1 = len(sums.BBt) if isinstance(sums, GramSums) else sums.p1
+        super().__init__((p1, 0), np.ones((1, 1)))
+        self.sums, self.outside, self.total = sums, outside, sums.total() + outside
+        self._reduced: Factor | None = None
+
+    def at(self, alpha: float) -> None:
+        """One alpha, by Cholesky if that is possible."""
+        if isinstance(self.sums, GramSums):
+            try:
+                return self.evaluate(_AtOneAlpha(self.sums, alpha), np.array([alpha]))
+            except LinAlgError:
+                pass
+        self.evaluate(self.coarse(), np.array([alpha]))
+
+    def coarse(self) -> Factor:
+        """The eigenvalues of all that there is."""
+        if self._reduced is None:
+            self._reduced = self.sums.reduced()
+        return self._reduced
+
+    def fine(self, least: float | None) -> Factor | None:
+        """The same again, if that sees more than a Gram matrix."""
+        return None if isinstance(self.sums, GramSums) else self.coarse()
+
+    def unseen(self, factor: Any) -> bool:
+        """Whether there are directions between the rounding of a Gram matrix and that of B."""
+        seen = np.count_nonzero(factor.values > gram_rounding(self.shape) * factor.largest)
+        return bool(seen < factor.rank)
+
+    def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
+        """Residuals and scores."""
+        return factor.sweep(None, alphas, self.penalty)
+
+    def measured(self, swept: Sweep) -> tuple[np.ndarray, np.ndarray]:
+        """GCV scores, and the errors that they mean."""
+        return swept.gcv, np.sqrt((swept.gcv + self.outside) / (self.total or 1.0))
+
+    def relative(self, squared: float) -> float:
+        """The error that squared residuals within the span mean."""
+        return float(np.sqrt((squared + self.outside) / self.total)) if self.total else 0.0
+
+
+class _AtOneAlpha:
+    """A `Factor` of Gram sums at one alpha; raises `LinAlgError` if that drowns in their rounding."""
+
+    method, rank, cutoff = "gram", None, 0.0
+
+    def __init__(self, sums: GramSums, alpha: float):
+        self.sums, self.largest = sums, largest_eigenvalue(sums.BBt)
+        if alpha < gram_rounding((len(sums.BBt),)) * self.largest or not self.largest:
+            raise LinAlgError("alpha drowns in the rounding of the Gram sums")
+        self.cholesky = Cholesky(sums.BBt.copy(order="F"), alpha)
+
+    def condition(self, alpha: float) -> float:
+        """An estimate."""
+        return self.cholesky.condition
+
+    def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
+        """C (q, p1)."""
+        return self.cholesky.solve(self.sums.GBt.T).T
+
+    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """Not to be had from sums."""
+        raise NotImplementedError("sums over functions cannot leave one out; see LeftOut")
+
+    def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """The squared residual and the GCV score at the one alpha."""
+        alpha, C, N = float(alphas[0]), self.coefficients(None, alphas), self.sums.functions
+        CC, total = float(np.sum(C**2)), self.sums.total()
+        # At the minimum 2 <C, G B'> - ||C B||^2 = <C, G B'> + alpha ||C||^2.
+        fitted = float(np.sum(C * self.sums.GBt)) + alpha * CC
+        squared = np.atleast_1d(difference_of_squares(total, fitted, CC, self.largest))
+        trace = float(self.cholesky.diagonal_of_inverse().sum())
+        freedom = (N - C.shape[1] + alpha * trace) / N
+        return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))
+
+    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """``||L^-1 b||^2``."""
+        Z = self.cholesky.half(B)
+        return np.einsum("ki,ki->i", Z, Z)
