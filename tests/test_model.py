@@ -166,7 +166,8 @@ def test_float32_in_float32_out(small):
     for solver in (Ridge("loo"), Ridge(1e-3), Pinv()):
         model = ELMDeepONet(SLFN(300), POD(), solver, random_state=0).fit(u, s, points=small.points)
         predicted = model.predict(small.u_test.astype(np.float32))
-        assert predicted.dtype == model.W_.dtype == np.float32
+        assert predicted.dtype == np.float32
+        assert model.W_.dtype == (np.float32 if isinstance(solver, Pinv) else np.float64)
         assert relative_l2(predicted, small.s_test) < 0.1
     assert ELMDeepONet().fit(u, small.s_train, points=small.points).W_.dtype == np.float64
 

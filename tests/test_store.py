@@ -105,7 +105,7 @@ def test_wide_models_stay_small(data, tmp_path):
     model.save(tmp_path / "seed")
     model.save(tmp_path / "full", weights=True)
     W = 8 * 10_000 * 10
-    assert (tmp_path / "seed").stat().st_size < W + 10_000
+    assert (tmp_path / "seed").stat().st_size < W + 20_000
     assert (tmp_path / "full").stat().st_size > W + 8 * 10_000 * 100
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -87,6 +88,7 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     """
 
     _found: Fitted | None = None  # what the last fit gave
+    _training: Training | None = None  # the functions of a fit in memory, for partial_fit to go on with
     _blocks: BlockFit | None = None  # a fit in blocks, which can go on
     _memory: Memory = Memory()
     _promise: tuple[float, str] | None = None  # an expected error and a summary of whoever chose this model
@@ -153,40 +155,39 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         Inputs are scaled as the first call's are (``scale_inputs=False`` leaves them as they are); from then
         on, the order and the size of batches make no difference. W is found when it is next needed. With
         ``Ridge("loo")``, alpha is chosen by GCV once there are more functions than features: leave-one-out
-        would need the functions again. It goes on after `fit` from disk or Dask, and after `load` of a
-        file with sums; after a `fit` in memory, which keeps no sums, it refuses.
+        would need the functions again. It goes on after `fit` too, if its branch does not learn from
+        data, and after `load` of a file with sums; otherwise it refuses.
         """
-        fit = self._blocks
-        if fit is None:
-            if self._found is not None:
-                raise InputError(_NO_SUMS.format("partial_fit goes on with"))
-            training = understand(self, X, y, points_once(self.points, points, "ELMDeepONet"), sensors=sensors, lift=self.lift)
-            fit = self._blocks = self._begun(training)
-            X, y = training.X, training.y
-        else:
-            if points is not None and not np.array_equal(
-                coordinates(place_points(points)[0]), fit.outputs.points
-            ):
-                raise InputError(
-                    "the points differ from those of the first batch: all functions of one model are known "
-                    "at the same points. Leave points out, or interpolate the outputs."
-                )
-            X = fit.reduction.inputs.rows(self, X)
-            y = outputs(named_components(y)[1], len(X))
-            if y.shape[1:] != fit.outputs.shape:
-                raise InputError(
-                    f"all functions of one model have outputs of the shape {fit.outputs.shape}, as the first "
-                    f"batch; got {y.shape[1:]}."
-                )
-            y = fit.outputs.rows(y)
-        fit.add(X, y)
-        self._found = None
+        if not self.__sklearn_is_fitted__():
+            training = understand(
+                self, X, y, points_once(self.points, points, "ELMDeepONet"), sensors=sensors, lift=self.lift
+            )
+            self._blocks = self._begun(training)
+            self._blocks.add(training.X, training.y)
+            return self
+        fit = self._blocks or self._as_blocks()
+        if points is not None and not np.array_equal(
+            coordinates(place_points(points)[0]), fit.outputs.points
+        ):
+            raise InputError(
+                "the points differ from those of the first batch: all functions of one model are known "
+                "at the same points. Leave points out, or interpolate the outputs."
+            )
+        X = fit.reduction.inputs.rows(self, X)
+        y = outputs(named_components(y)[1], len(X))
+        if y.shape[1:] != fit.outputs.shape:
+            raise InputError(
+                f"all functions of one model have outputs of the shape {fit.outputs.shape}, as the first "
+                f"batch; got {y.shape[1:]}."
+            )
+        fit.add(X, fit.outputs.rows(y))
+        self._blocks, self._found = fit, None
         return self
 
     def merge(self, other: ELMDeepONet) -> Self:
         """Take in the functions of another model with the same features, both fitted in blocks."""
         if self._blocks is None or other._blocks is None:
-            raise InputError(_NO_SUMS.format("merge joins"))
+            raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
         self._found = None
         return self
@@ -287,6 +288,14 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None or self._blocks is not None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is only there to go on with: the factor and the training functions."""
+        state = super().__getstate__() | {"_training": None}
+        if self._found is not None:
+            solution = replace(self._found.solution, fit=None)
+            state["_found"] = replace(self._found, solution=solution)
+        return state
+
     def _fitted(self, error: type[Exception] = NotFittedError) -> Fitted:
         if self._found is None and self._blocks is not None:
             self._found = self._blocks.solve()
@@ -298,11 +307,31 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """Fit to what was understood already."""
         self._forget()
         self._found = fit_training(self._prepared(training), training)
-        self._memory = Memory.of(training.X)
+        self._training, self._memory = training, Memory.of(training.X)
         return self
+
+    def _as_blocks(self) -> BlockFit:
+        """A fit in blocks of the functions that `fit` had in memory."""
+        training = self._training
+        if training is None:
+            raise InputError(f"partial_fit goes on with {_NO_SUMS}")
+        if training.weights is not None or training.has_gaps or training.outputs.scattered:
+            raise InputError(
+                "partial_fit cannot go on after a fit with sample weights, gaps or scattered outputs, which "
+                "needs all functions at once. Fit again with all of them."
+            )
+        fit = self._begun(training)
+        fit.add(training.X, training.y)
+        return fit
 
     def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
         """A fit in blocks of functions like these, scaled as they are, or as is given."""
+        if self.lift is not None:
+            raise InputError("a lift needs all functions at once; in blocks, take it off the outputs.")
+        if self.log_outputs:
+            raise InputError(
+                "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
+            )
         self._forget()
         return BlockFit(*self._prepared(training, scale))
 
@@ -330,14 +359,14 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self
 
     def _forget(self) -> None:
-        for name in ("_found", "_blocks", "_memory", "_promise"):
+        for name in ("_found", "_training", "_blocks", "_memory", "_promise"):
             self.__dict__.pop(name, None)
 
 
 _NO_SUMS = (
-    "{} models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
-    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or "
-    "fit again with all of them."
+    "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory keeps no "
+    "sums, nor does a file without them. Give all functions to partial_fit, from the first on, or fit again "
+    "with all of them."
 )
 
 

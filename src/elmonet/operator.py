@@ -40,9 +40,11 @@ class Operator:
     @classmethod
     def of(cls, branch: Any, trunk: Any, solution: Solution, T: np.ndarray) -> Self:
         """From a solution with the trunk's features T (M, p2) at the training points."""
-        if solution.C is None or solution.basis is None:  # of a solver that gives W alone
-            return cls(branch, trunk, solution.W, None, T)
-        return cls(branch, trunk, solution.C, solution.lift, solution.basis)
+        C, lift, basis = solution.C, solution.lift, solution.basis
+        if C is None or basis is None:  # of a solver that gives W alone
+            C, lift, basis = solution.W, None, T
+        # In the order in which a file keeps them, so that products round alike after loading.
+        return cls(branch, trunk, *(None if A is None else np.ascontiguousarray(A) for A in (C, lift, basis)))
 
     @property
     def W(self) -> np.ndarray:

@@ -49,7 +49,8 @@ def from_version_1(
     if header["log_outputs"]:
         record["outputs"]["logs"] = header["log_outputs"]
     if "sums" in header:
-        record["sums"] = header["sums"] | {"outside": _outside(header["sums"]["total"], arrays)}
+        record["sums"] = header["sums"]
+        arrays["sums.outside"] = np.array(_outside(header["sums"]["total"], arrays))
     return record, arrays
 
 

@@ -17,7 +17,7 @@ from elmonet import (
 )
 from elmonet.data.blocks import Blocks
 from elmonet.memory import block_rows, bytes_of
-from elmonet.stream.checkpoint import Checkpoint
+from elmonet.fitting.checkpoint import Checkpoint
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
@@ -100,9 +100,9 @@ class Broken:
 
 
 def test_a_checkpoint_is_gone_on_from(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("elmonet.stream.checkpoint._EVERY", 0.0)
+    monkeypatch.setattr("elmonet.fitting.checkpoint._EVERY", 0.0)
     monkeypatch.setattr("elmonet.memory._MOST_ROWS", 20)
-    monkeypatch.setattr("elmonet.stream.blockwise._ROUND", 2)
+    monkeypatch.setattr("elmonet.fitting.map_reduce._ROUND", 2)
     path = tmp_path / "fit.ckpt"
     settings = {"solver": Ridge(1e-4), "scale_inputs": False}
     with pytest.raises(InputError, match="cannot be read from function 4"):
@@ -145,7 +145,7 @@ def test_a_checkpoint_of_something_else_is_refused(what, data, tmp_path, monkeyp
     elif what == "points":
         points = points + 1
     elif what == "version":
-        monkeypatch.setattr("elmonet.stream.checkpoint.version", lambda name: "99.0")
+        monkeypatch.setattr("elmonet.fitting.checkpoint.version", lambda name: "99.0")
     elif what == "kind":
         first.save(path)
     else:

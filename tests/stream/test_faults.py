@@ -14,12 +14,12 @@ from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, fit_blocks, lo
 SCRIPT = """
 import sys, time
 import numpy as np
-import elmonet.stream.checkpoint, elmonet.memory, elmonet.stream.blockwise
+import elmonet.fitting.checkpoint, elmonet.memory, elmonet.fitting.map_reduce
 from elmonet import SLFN, ELMDeepONet, Linear, Ridge, fit_blocks, problems
 
-elmonet.stream.checkpoint._EVERY = 0.0
+elmonet.fitting.checkpoint._EVERY = 0.0
 elmonet.memory._MOST_ROWS = 20
-elmonet.stream.blockwise._ROUND = 1
+elmonet.fitting.map_reduce._ROUND = 1
 
 class Slow:
     def __init__(self, array, seconds):

@@ -13,16 +13,16 @@ from elmonet.features.base import features_of, fit_map, learns_from
 from elmonet.fitting.checkpoint import Checkpoint
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.parts import refuse_learning
-from elmonet.fitting.reduction import LeaveOut, LookAtInputs, Reduction, Summed, SumUp
+from elmonet.fitting.reduction import LeaveOut, LookAtInputs, Reduction, SumUp
 from elmonet.form.inputs import InputForm
 from elmonet.form.outputs import OutputForm
-from elmonet.metrics import function_norms
 from elmonet.operator import Operator
 from elmonet.recipe import describe_map
 from elmonet.solve import Ridge
 from elmonet.solve.gram import GramSums
+from elmonet.solve.left_out import LeftOut
 from elmonet.solve.span import Span
-from elmonet.solve.sums import LeftOut, solve_sums, worth_a_triangle
+from elmonet.solve.summed import solve_sums, worth_a_triangle
 from elmonet.solve.triangular import TriangularSums
 from elmonet.store import digest
 
@@ -43,12 +43,6 @@ class BlockFit:
     """
 
     def __init__(self, inputs: InputForm, outputs: OutputForm, branch: Any, trunk: Any, solver: Any):
-        for wanted, why in (
-            (outputs.lift, "a lift needs all functions at once; in blocks, take it off the outputs."),
-            (outputs.logs, "log_outputs needs all outputs at once; in blocks, give their logarithms."),
-        ):
-            if wanted is not None:
-                raise InputError(why)
         refuse_learning(branch, "branch")
         refuse_learning(trunk, "trunk")
         self.outputs, self.trunk, self.solver = outputs, trunk, solver
@@ -59,21 +53,21 @@ class BlockFit:
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
         self.reduction = Reduction(inputs, outputs, branch, span)
         self.settled = self._way_to_sum() != "auto"
-        self.summed = self._task(GramSums if self._way_to_sum() == "gram" else TriangularSums).empty()
+        self.sums: Any = self._task(GramSums if self._way_to_sum() == "gram" else TriangularSums).empty()
         self._choice: tuple[float | None, int] = (None, 0)
 
     @property
     def functions(self) -> int:
         """How many were taken in."""
-        return self.summed.sums.functions
+        return self.sums.functions
 
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take in rows X (n, ...) and y (n, c M); once there are enough, decide how to go on."""
-        self.reduction.add(self.summed, X, y)
+        self.reduction.add(self.sums, X, y)
         if not self.settled and self.functions >= _SETTLED * self.reduction.branch.width_:
             self.settled = True
-            if not worth_a_triangle(self.summed.sums, self.solver):
-                self.summed.sums = self.summed.sums.gram()
+            if not worth_a_triangle(self.sums, self.solver):
+                self.sums = self.sums.gram()
 
     def merge(self, other: BlockFit) -> None:
         """Take in the functions of another fit with the same features."""
@@ -84,7 +78,10 @@ class BlockFit:
                 "the models differ in features, scaling or points, so that their sums cannot be added. Give "
                 "both the same random_state, and scale_inputs=False or the same first batch."
             )
-        self.summed.merge(other.summed)
+        theirs: Any = other.sums
+        if type(theirs) is not type(self.sums):
+            self.sums, theirs = (s.gram() if hasattr(s, "gram") else s for s in (self.sums, theirs))
+        self.sums.merge(theirs)
 
     def solve(self, alpha: float | None = None) -> Fitted:
         """Find the operator; alpha is the solver's unless it is given here."""
@@ -105,30 +102,26 @@ class BlockFit:
 
     def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         """What a file needs to go on; the sums go to its arrays."""
-        sums = self.summed.sums
-        arrays |= {f"sums.{name}": array for name, array in sums.arrays().items()}
-        return {"method": sums.method, "outside": self.summed.outside, "settled": self.settled}
+        arrays |= {f"sums.{name}": array for name, array in self.sums.arrays().items()}
+        return {"method": self.sums.method, "settled": self.settled}
 
     def resume(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Put the sums of a file in the place of those that there are."""
         self.settled = state["settled"]
         kind = GramSums if state["method"] == GramSums.method else TriangularSums
         stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
-        self.summed = Summed(kind.of(stored), state["outside"])
+        self.sums = kind.of(stored)
 
     def _solved(self, alpha: float | None) -> tuple[Fitted, Any, np.ndarray, Span]:
         """The fitted operator; the factor, alphas and span that a pass to leave functions out needs."""
-        P, sums, span, outside = self.outputs.seen(), self.summed.sums, self.reduction.span, self.summed.outside
-        trunk = self.trunk
+        P, sums, span, trunk = self.outputs.seen(), self.sums, self.reduction.span, self.trunk
         if span is None:
-            known = sums.outputs()
-            trunk = fit_map(clone(self.trunk), P, known)
+            trunk = fit_map(clone(self.trunk), P, sums.outputs())
             span = Span(features_of(trunk, P, "trunk"))
-            missed = span.project(known, function_norms(known.T))[1]
-            outside, sums = float(missed @ missed), sums.projected(span.Q)
+            sums = sums.projected(span.Q)
         if alpha is None and self.functions < _GROWN * self._choice[1]:
             alpha = self._choice[0]
-        solution, factor, alphas = solve_sums(sums, span, self.solver, outside, alpha=alpha)
+        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha)
         if solution.path is not None:
             self._choice = solution.alpha, self.functions
         operator = Operator.of(self.reduction.branch, trunk, solution, features_of(trunk, P, "trunk"))
@@ -159,12 +152,12 @@ def fit_source(
     enough = _SETTLED * fit.reduction.branch.width_
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
         fit.add(*fit.reduction.rows(*source.head(enough)))
-        fit.summed = fit._task(type(fit.summed.sums)).empty()
+        fit.sums = fit._task(type(fit.sums)).empty()
     after = None if checkpoint is None else lambda: checkpoint.write_now_and_then(fit)
     source.reduce(
         "summing up",
-        fit._task(type(fit.summed.sums)),
-        into=fit.summed,
+        fit._task(type(fit.sums)),
+        into=fit.sums,
         begin=fit.functions,
         after=after,
     )

@@ -17,10 +17,11 @@ from elmonet.form.outputs import OutputForm
 from elmonet.form.transforms import Moments
 from elmonet.metrics import function_norms
 from elmonet.recipe import describe_map, restore_map
+from elmonet.solve.left_out import LeftOut
 from elmonet.solve.span import Span
-from elmonet.solve.sums import LeftOut, Sums
+from elmonet.solve.summed import Sums
 
-__all__ = ["LeaveOut", "LookAtInputs", "Reduction", "SumUp", "Summed", "Totals"]
+__all__ = ["LeaveOut", "LookAtInputs", "Reduction", "SumUp", "Totals"]
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,10 @@ class Reduction:
             return y.T, np.zeros(len(y)), norms
         return *span.project(y.T, norms), norms
 
-    def add(self, summed: Summed, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
         """Take in rows X and y."""
         G, outside, _ = self.coordinates(y, self.span)
-        summed.sums.add(self.features(X), G)
-        summed.outside += float(outside @ outside)
+        sums.add(self.features(X), G, outside)
 
     def rows(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Functions in the shapes of the user as rows."""
@@ -82,22 +82,6 @@ class LookAtInputs:
         moments.add(self.inputs.seen(self.inputs.arranged(X)))
 
 
-@dataclass
-class Summed:
-    """Sums, and the squared norm of what of the outputs lies outside the trunk's span."""
-
-    sums: Sums
-    outside: float = 0.0
-
-    def merge(self, other: Summed) -> None:
-        """Take in the functions of other sums; of two kinds, both become Gram sums."""
-        theirs: Any = other.sums
-        if type(theirs) is not type(self.sums):
-            self.sums, theirs = (s.gram() if hasattr(s, "gram") else s for s in (self.sums, theirs))
-        self.sums.merge(theirs)
-        self.outside += other.outside
-
-
 @dataclass(frozen=True)
 class SumUp:
     """The second pass: all that the fit needs."""
@@ -106,15 +90,15 @@ class SumUp:
     kind: type[Sums]
     needs_outputs = True
 
-    def empty(self) -> Summed:
+    def empty(self) -> Sums:
         """Sums of nothing."""
         r = self.reduction
         q = len(r.outputs.places()) if r.span is None else r.span.rank
-        return Summed(self.kind(r.branch.width_, q))
+        return self.kind(r.branch.width_, q)
 
-    def add(self, summed: Summed, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
         """Take in inputs X and outputs y."""
-        self.reduction.add(summed, *self.reduction.rows(X, y))
+        self.reduction.add(sums, *self.reduction.rows(X, y))
 
 
 @dataclass

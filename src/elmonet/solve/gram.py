@@ -67,7 +67,7 @@ class GramSums:
         sums = cls.__new__(cls)
         sums.BBt, sums.R = (np.asfortranarray(arrays[name]) for name in ("BBt", "R"))
         sums.GBt, sums.functions = np.ascontiguousarray(arrays["GBt"]), arrays["functions"].item()
-        sums.outside = float(arrays["outside"]) if "outside" in arrays else 0.0
+        sums.outside = float(arrays["outside"].item()) if "outside" in arrays else 0.0
         return sums
 
     def projected(self, Q: np.ndarray) -> GramSums:

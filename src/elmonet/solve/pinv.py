@@ -43,6 +43,8 @@ class Pinv(BaseEstimator):
     True
     """
 
+    keeps_precision = True  # features and coefficients stay in the precision of the data
+
     def __init__(self, rcond: float | None = None):
         self.rcond = rcond
 

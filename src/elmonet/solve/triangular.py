@@ -85,7 +85,7 @@ class TriangularSums:
             sums._take([R], [arrays["beyond"]])
             return sums
         sums._rows, sums._R, sums.functions = None, R, arrays["functions"].item()
-        sums.outside = float(arrays["outside"]) if "outside" in arrays else 0.0
+        sums.outside = float(arrays["outside"].item()) if "outside" in arrays else 0.0
         return sums
 
     def gram(self) -> GramSums:
