@@ -17,7 +17,7 @@ from elmonet.solve.primal import Primal
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import default_cutoff
-from elmonet.solve.spectral import Spectral, trusted_alpha
+from elmonet.solve.spectral import Spectral
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.tridiagonal import Tridiagonal
 
@@ -48,7 +48,12 @@ class InMemory(AlphaPath):
         spectrum = Spectrum.from_svd(B, 0.0)
         if least < default_cutoff(B) ** 2 * spectrum.largest:  # zero, as far as one can tell
             spectrum = spectrum.truncated(default_cutoff(B))
-        self.evaluate(Spectral(spectrum), alphas, trusted_alpha(spectrum))
+        self.limit(Spectral(spectrum), alphas)
+
+    def limit(self, factor: Spectral, alphas: np.ndarray) -> None:
+        """Evaluate alphas that may be zero or nearly so; functions are then left out at the least possible."""
+        self.evaluate(factor, np.maximum(alphas, factor.vanishing() / self.weight), factor.trusted())
+        self.alphas = alphas
 
     def coarse(self) -> Factor:
         """Tridiagonal, or of eigenvalues."""
@@ -83,10 +88,10 @@ class InMemory(AlphaPath):
         error = overall(self.problem.errors(swept.left_out), self.problem.span.shape[0])
         return swept.gcv if self.by == "gcv" else error, error
 
-    def solution(self, alpha: float | None = None, report: bool = False) -> Solution:
-        """The solution at the best alpha, or at another; with the path, if it is to be reported."""
+    def solution(self, report: bool = False) -> Solution:
+        """The solution at the best alpha; with the path, if it is to be reported."""
         best = self.best()
-        alpha = float(self.alphas[best]) if alpha is None else alpha
+        alpha = float(self.alphas[best])
         assert self.swept.left_out is not None
         return self.problem.solution(
             self.factor.coefficients(self.problem.QtG, alpha * self.penalty),

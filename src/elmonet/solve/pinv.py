@@ -11,7 +11,7 @@ from elmonet._check import InterpolationThresholdWarning, number
 from elmonet.solve.in_memory import InMemory
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
-from elmonet.solve.spectral import Spectral, trusted_alpha
+from elmonet.solve.spectral import Spectral
 from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["Pinv"]
@@ -58,10 +58,9 @@ class Pinv(BaseEstimator):
         if problem.is_zero():
             return problem.zero_solution()
         spectrum = Spectrum.from_svd(problem.B, self.rcond)
-        vanishing = 100 * float(np.finfo(spectrum.values.dtype).eps) * float(spectrum.values[-1])
         path = InMemory(problem, np.ones((1, 1)), by="loo")
-        path.evaluate(Spectral(spectrum), np.array([vanishing]), trusted_alpha(spectrum))
-        solution = path.solution(alpha=0.0)
+        path.limit(Spectral(spectrum), np.zeros(1))
+        solution = path.solution()
         _warn_near_threshold(problem.B.shape, solution.loo_error)
         return solution
 

@@ -26,17 +26,11 @@ from elmonet.solve.factor import Sweep, interpolated
 from elmonet.solve.span import project
 from elmonet.solve.spectrum import Spectrum
 
-__all__ = ["Spectral", "trusted_alpha"]
+__all__ = ["Spectral"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
-_MEASURED = 1e-3  # the doubt at `trusted_alpha`
+_MEASURED = 1e-3  # the doubt at `trusted`
 _FREE = 0.02  # times eps^2 s_max^2 / a: the doubt where no function is interpolated
-
-
-def trusted_alpha(spectrum: Spectrum) -> float:
-    """The least alpha at which left-out residuals are accurate to a thousandth whatever the data."""
-    eps = float(np.finfo(spectrum.values.dtype).eps)
-    return max(spectrum.B.shape) * eps**2 / _MEASURED * spectrum.largest
 
 
 class Spectral:
@@ -47,6 +41,15 @@ class Spectral:
         self.method, self.rank, self.cutoff = spectrum.method, spectrum.rank, spectrum.cutoff
         self.largest, self.condition = spectrum.largest, spectrum.condition
         self._last: Any = (None, None)
+
+    def trusted(self) -> float:
+        """The least alpha at which left-out residuals are accurate to a thousandth whatever the data."""
+        eps = float(np.finfo(self.spectrum.values.dtype).eps)
+        return max(self.spectrum.B.shape) * eps**2 / _MEASURED * self.largest
+
+    def vanishing(self) -> float:
+        """An alpha far below all values that were kept, for the limit of a pseudoinverse."""
+        return 100 * float(np.finfo(self.spectrum.values.dtype).eps) * float(self.spectrum.values[-1])
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """``C = G V S / (S^2 + alpha) U'``."""
@@ -119,5 +122,6 @@ class Spectral:
         eps = float(np.finfo(self.spectrum.values.dtype).eps)
         if self.method == "eigh":
             return eps * self.largest / alphas
+        noise, smallest = eps**2 * self.largest, float(self.spectrum.values[-1])
         free = least > interpolated(self.spectrum.values.dtype)
-        return np.where(free, _FREE, max(self.spectrum.B.shape)) * eps**2 * self.largest / alphas
+        return np.where(free, _FREE * noise / (smallest + alphas), max(self.spectrum.B.shape) * noise / alphas)
