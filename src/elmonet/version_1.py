@@ -56,5 +56,5 @@ def from_version_1(
 
 def _outside(total: float, arrays: dict[str, np.ndarray]) -> float:
     """What of the outputs lies outside the trunk's span, from their squared norm as a whole."""
-    R, p1 = arrays["sums.R"], int(arrays.get("sums.p1", np.array(0)))
+    R, p1 = arrays["sums.R"], int(arrays.get("sums.p1", np.array(0)).item())
     return max(total - float(np.sum(R[:, p1:] ** 2)), 0.0)

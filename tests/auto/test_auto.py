@@ -24,6 +24,11 @@ from elmonet.auto.repeats import merge_repeats
 from elmonet.auto.search import Search
 from elmonet.auto.view import View
 from elmonet.data import Scattered
+from elmonet.form.training import understand
+
+
+def training(X, y, points):
+    return understand(ELMDeepONet(), X, y, points)
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +79,10 @@ def test_logarithms_are_found():
 def test_the_trial_is_what_the_model_gives(ode):
     """A candidate is judged by the leave-one-out error that the ordinary model with it reports."""
     way = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
-    view = View(ode.u_train, ode.s_train, ode.points, way)
+    view = View(training(ode.u_train, ode.s_train, ode.points), way)
     for candidate in (Candidate("rbf", 0.3, True), Candidate("tanh", 0.3, True, 500), Candidate("relu", 1.0)):
         _, errors = view.solve(view.features(candidate, seed=0))
-        branch = candidate.branch(view.X, view.spread, seed=0)
+        branch = candidate.branch(view.Z, view.spread, seed=0)
         model = ELMDeepONet(branch, solver=Ridge("loo")).fit(ode.u_train, ode.s_train, points=ode.points)
         np.testing.assert_allclose(errors, model.solution_.loo_errors, rtol=0.02)
         assert view.overall(errors) == pytest.approx(model.solution_.loo_error, rel=1e-3)
@@ -94,10 +99,8 @@ def test_noise_modes_are_dropped():
 
 def test_leaderboard_and_summary(fitted):
     first = fitted.leaderboard_[0]
-    assert set(first) >= {"branch", "loo_error", "seconds", "functions", "log_inputs"}
-    assert first["loo_error"] == min(
-        row["loo_error"] for row in fitted.leaderboard_ if row["functions"] == 120
-    )
+    assert set(first) >= {"branch", "error", "seconds", "functions", "log_inputs"}
+    assert first["error"] == min(row["error"] for row in fitted.leaderboard_ if row["functions"] == 120)
     text = fitted.summary()
     assert first["branch"] in text
     assert "Expected error" in text
@@ -115,9 +118,9 @@ def test_repeated_functions_do_not_fool_it(ode):
 def test_merging_repeats():
     X = np.array([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [5.0, 5.0]])
     y = np.array([[1.0], [2.0], [3.0], [2.0], [7.0]])
-    merged, means, repeats = merge_repeats(X, y)
-    np.testing.assert_array_equal(merged, [[2, 1], [0, 1], [5, 5]])
-    np.testing.assert_array_equal(means, [[2], [2], [7]])
+    merged, repeats = merge_repeats(training(X, y, [0.0]))
+    np.testing.assert_array_equal(merged.X, [[2, 1], [0, 1], [5, 5]])
+    np.testing.assert_array_equal(merged.y, [[2], [2], [7]])
     assert repeats.count == 2
     # Deviations 1 and 1 of the first pair, none of the second; two degrees of freedom.
     assert repeats.spread == pytest.approx(np.sqrt(1.0 / np.mean([1, 4, 9, 4, 49])))
@@ -182,10 +185,9 @@ def test_progress(ode):
 
 
 def test_rounds_grow_to_all_functions(ode):
+    u, s = (np.tile(A, (5, 1)) for A in (ode.u_train, ode.s_train))
     search = Search(
-        np.tile(ode.u_train, (5, 1)) * np.linspace(1, 2, 600)[:, None],
-        np.tile(ode.s_train, (5, 1)),
-        ode.points,
+        training(u * np.linspace(1, 2, 600)[:, None], s, ode.points),
         seed=0,
         time_budget=None,
         n_jobs=1,
@@ -197,10 +199,16 @@ def test_rounds_grow_to_all_functions(ode):
 
 def test_ways_to_look_follow_from_the_data():
     X, y = np.ones((4, 3)), np.ones((4, 2))
-    assert {way["log_inputs"] for way in transforms(X, y)} == {False}  # nothing varies
-    assert {way["log_inputs"] for way in transforms(X * [[1], [2], [3], [4]], y)} == {False, True}
-    assert {way["log_outputs"] for way in transforms(X, -y)} == {False}
-    assert {way["log_outputs"] for way in transforms(X, y * [0, 1])} == {False, True}
+
+    def ways(X, y, **settings):
+        found = transforms(training(X, y, [0.0, 1.0]), **settings)
+        return tuple({way[name] for way in found} for name in ("log_inputs", "log_outputs"))
+
+    assert ways(X, y)[0] == {False}  # nothing varies
+    assert ways(X * [[1], [2], [3], [4]], y)[0] == {False, True}
+    assert ways(X, -y)[1] == {False}
+    assert ways(X, y * [0, 1])[1] == {False, True}
+    assert ways(X * [[1], [2], [3], [4]], y, log_inputs=False, log_outputs=True) == ({False}, {True})
     assert {c.family for c in branches((16, 16))} - {c.family for c in branches((16,))} == {
         "cnn",
         "patch5",
@@ -250,7 +258,7 @@ def test_numbers_as_outputs_in_every_way():
     u = rng.uniform(1, 2, size=(60, 4))
     s = np.exp(u.sum(axis=1))[:, None]
     both = [
-        View(u, s, np.zeros((1, 1)), {"log_inputs": False, "log_outputs": log, "scale_inputs": True})
+        View(training(u, s, [0.0]), {"log_inputs": False, "log_outputs": log, "scale_inputs": True})
         for log in (False, True)
     ]
     candidate = Candidate("none", linear=True)
@@ -307,4 +315,4 @@ def test_every_shape_goes_through_the_search():
     values = np.array([np.interp(y, x, u[i]) for i, y in zip(index, places, strict=True)])
     scattered = AutoELMDeepONet(time_budget=1, random_state=0).fit(u[train], Scattered(index, places, values))
     assert relative_l2(scattered.predict(u[test], x[1:-1]), u[test, 1:-1]) < 0.05
-    assert "known here and there" in scattered.summary()
+    assert "at scattered points" in scattered.summary()

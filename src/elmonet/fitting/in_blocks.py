@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
-from elmonet.features.base import features_of, fit_map, learns_from
+from elmonet.features.base import features_of, fit_features, fit_map, learns_from
 from elmonet.fitting.checkpoint import Checkpoint
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.parts import refuse_learning
@@ -46,12 +46,12 @@ class BlockFit:
         refuse_learning(branch, "branch")
         refuse_learning(trunk, "trunk")
         self.outputs, self.trunk, self.solver = outputs, trunk, solver
-        fit_map(branch, inputs.seen(np.ones((1, *inputs.shape))))
+        width = fit_features(branch, inputs.seen(np.ones((1, *inputs.shape)))).shape[1]
         span = None
         if "outputs" not in learns_from(trunk):
             P = outputs.seen()
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
-        self.reduction = Reduction(inputs, outputs, branch, span)
+        self.reduction = Reduction(inputs, outputs, branch, width, span)
         self.settled = self._way_to_sum() != "auto"
         self.sums: Any = self._task(GramSums if self._way_to_sum() == "gram" else TriangularSums).empty()
         self._choice: tuple[float | None, int] = (None, 0)
@@ -64,7 +64,7 @@ class BlockFit:
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
         """Take in rows X (n, ...) and y (n, c M); once there are enough, decide how to go on."""
         self.reduction.add(self.sums, X, y)
-        if not self.settled and self.functions >= _SETTLED * self.reduction.branch.width_:
+        if not self.settled and self.functions >= _SETTLED * self.reduction.width:
             self.settled = True
             if not worth_a_triangle(self.sums, self.solver):
                 self.sums = self.sums.gram()
@@ -149,7 +149,7 @@ def fit_source(
             inputs = begin(None).reduction.inputs.scaled_by(None)
             found = source.reduce("looking at the inputs", LookAtInputs(inputs)).standardise()
         fit = begin(found)
-    enough = _SETTLED * fit.reduction.branch.width_
+    enough = _SETTLED * fit.reduction.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
         fit.add(*fit.reduction.rows(*source.head(enough)))
         fit.sums = fit._task(type(fit.sums)).empty()

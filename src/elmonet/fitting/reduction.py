@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.features.base import FeatureMap, features
+from elmonet.features.base import features
 from elmonet.form.inputs import InputForm
 from elmonet.form.outputs import OutputForm
 from elmonet.form.transforms import Moments
@@ -30,7 +30,8 @@ class Reduction:
 
     inputs: InputForm
     outputs: OutputForm
-    branch: FeatureMap
+    branch: Any
+    width: int  # p1, of the branch's features
     span: Span | None
 
     def features(self, X: np.ndarray) -> np.ndarray:
@@ -57,12 +58,12 @@ class Reduction:
     def __getstate__(self) -> tuple[Any, ...]:
         arrays: dict[str, np.ndarray] = {}
         record = describe_map(self.branch, "branch", arrays, weights=False)
-        return self.inputs, self.outputs, record, arrays, self.span
+        return self.inputs, self.outputs, record, arrays, self.width, self.span
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        inputs, outputs, record, arrays, span = state
+        inputs, outputs, record, arrays, width, span = state
         branch = restore_map(record, "branch", arrays)
-        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, span), strict=True):
+        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, width, span), strict=True):
             object.__setattr__(self, name, value)
 
 
@@ -94,7 +95,7 @@ class SumUp:
         """Sums of nothing."""
         r = self.reduction
         q = len(r.outputs.places()) if r.span is None else r.span.rank
-        return self.kind(r.branch.width_, q)
+        return self.kind(r.width, q)
 
     def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
         """Take in inputs X and outputs y."""

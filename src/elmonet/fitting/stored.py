@@ -83,7 +83,7 @@ def _rows(fit: BlockFit, limit: int, workers: int) -> int:
     r = fit.reduction
     M = len(r.outputs.places())
     q = M if r.span is None else r.span.rank
-    return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.branch.width_, q=q)
+    return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.width, q=q)
 
 
 def _cores() -> int:

@@ -58,7 +58,7 @@ class Pinv(BaseEstimator):
         if problem.is_zero():
             return problem.zero_solution()
         spectrum = Spectrum.from_svd(problem.B, self.rcond)
-        path = InMemory(problem, np.ones((1, 1)), by="loo")
+        path = InMemory(problem, np.ones((1, 1), problem.B.dtype), by="loo")
         path.limit(Spectral(spectrum), np.zeros(1))
         solution = path.solution()
         _warn_near_threshold(problem.B.shape, solution.loo_error)

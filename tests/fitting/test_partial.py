@@ -92,7 +92,8 @@ def test_predicts_after_every_batch(data):
         missed = growing.predict(data.u_test) - data.s_test
         errors.append(np.linalg.norm(missed) / np.linalg.norm(data.s_test))
     assert errors[-1] < errors[0]
-    assert growing.solution_.loo_error == pytest.approx(errors[-1], rel=0.5)
+    assert growing.solution_.error_kind == "gcv"
+    assert growing.solution_.expected_error == pytest.approx(errors[-1], rel=0.5)
 
 
 def test_alpha_is_chosen_anew_once_there_are_more_functions(data):

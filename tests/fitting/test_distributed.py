@@ -125,5 +125,11 @@ def test_shapes_of_predictions_and_of_outputs_that_are_not_rows():
         expected = fitted.predict(data.u_test, points)
         assert predicted.shape == expected.shape
         np.testing.assert_allclose(predicted.compute(), expected)
-    with pytest.raises(InputError, match=r"y must be \(N, M\) as a Dask array"):
-        ELMDeepONet(SLFN(30)).fit(u, da.from_array(both[:20]), points=data.points)
+    lazy = ELMDeepONet(SLFN(30), solver=Ridge(1e-4), random_state=0).fit(
+        da.from_array(data.u_train, chunks=(7, 100)), da.from_array(both), points=data.points
+    )
+    whole = ELMDeepONet(SLFN(30), solver=Ridge(1e-4), random_state=0).fit(
+        data.u_train, both, points=data.points
+    )
+    # Components are divided by the size that the first functions have, so that the penalty differs a little.
+    np.testing.assert_allclose(lazy.predict(data.u_test), whole.predict(data.u_test), atol=1e-3)
