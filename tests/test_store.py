@@ -228,9 +228,10 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_nowhere_to_write(tmp_path):
-    for path in (tmp_path, tmp_path / "missing" / "a"):
-        with pytest.raises(FileError, match="a file in a folder that exists"):
-            store.write(path, {}, {})
+    with pytest.raises(FileError, match="it is a folder. Name a file in it"):
+        store.write(tmp_path, {}, {})
+    with pytest.raises(FileError, match="a file in a folder that exists"):
+        store.write(tmp_path / "missing" / "a", {}, {})
 
 
 def test_the_header_is_readable_json(data, tmp_path):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
 from elmonet._check import FileError
+from elmonet.destination import replacing
 
 __all__ = ["FORMAT_VERSION", "digest", "read", "write", "write_bytes"]
 
@@ -39,27 +39,12 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`: the file there is the old one or the new one, whole."""
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        raise FileError(f"cannot write {str(path)!r}: it must name a file in a folder that exists.")
-    # A temporary file in the same folder, because only then os.replace is atomic.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _ordinary_mode())
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileError(
-                f"cannot write {str(path)!r} ({len(content) / 2**20:.1f} MiB): {error.strerror}. Make room "
-                "there, or name another place. What was there before is as it was."
-            ) from error
-        raise
+    """Write `content` to `path`: the file there is the old one or the new one, whole.
+
+    Symbolic links are followed. Raises `FileError` where no file can be written: folders, devices, ...
+    """
+    with replacing(path) as new:
+        new.write_bytes(content)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -118,10 +103,3 @@ def _file_digest(version: int, header: str, arrays: dict[str, np.ndarray]) -> st
     content = digest([arrays[name] for name in names])
     text = json.dumps([_FORMAT, version, header, names, content])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _ordinary_mode() -> int:
-    """The permissions that open() would have given (mkstemp makes files private)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
