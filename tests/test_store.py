@@ -228,7 +228,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_nowhere_to_write(tmp_path):
-    with pytest.raises(FileError, match="it is a folder. Name a file in it"):
+    with pytest.raises(FileError, match=r"it is a folder\. Name a file in it"):
         store.write(tmp_path, {}, {})
     with pytest.raises(FileError, match="a file in a folder that exists"):
         store.write(tmp_path / "missing" / "a", {}, {})

@@ -42,7 +42,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setitem(write._WRITERS, ".npz", fails)
-    with pytest.raises(FileError, match="disk full.*What was there before is unchanged"):
+    with pytest.raises(FileError, match=r"disk full.*What was there before is unchanged"):
         write_data(tmp_path / "a.npz", ARRAYS)
     np.testing.assert_array_equal(open_arrays(tmp_path / "a.npz")["u"], np.ones(3))
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.npz"]

@@ -12,10 +12,12 @@ from elmonet.cli.paths import is_model, require_data, require_data_place, requir
 from elmonet.cli.telling import (
     IndexName,
     InputName,
+    MaxSize,
     OutputName,
     PointsName,
     SensorsName,
     Told,
+    Transpose,
 )
 from elmonet.cli.understanding import flags, understood
 
@@ -31,17 +33,19 @@ def info(
     points: PointsName = None,
     sensors: SensorsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: kind (model or data), path, bytes; of a model "
+            help="Print one JSON object and nothing else: kind (model or data), path, bytes; for a model "
             "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, loo_error, "
-            "residual, alpha, condition; of data format, arrays, skipped, roles, reasons, error.",
+            "residual, alpha, condition; for data format, arrays, skipped, roles, reasons, error.",
         ),
     ] = False,
 ) -> None:
-    """Tell what is in a model or in a file of functions, and what elmonet fit would take as what.
+    """Show what is in a model or in a file of functions, and what elmonet fit would take as what.
 
     **Examples**
 
@@ -56,8 +60,16 @@ def info(
     if is_model(file):
         _tell_model(told, file)
     else:
-        names = flags(input, output, points, sensors, index)
-        _tell_data(told, file, {key: value for key, value in names.items() if value is not None})
+        names = flags(
+            input,
+            output,
+            points=points,
+            sensors=sensors,
+            index=index,
+            transpose=transpose,
+            max_size=max_size,
+        )
+        _tell_data(told, file, names)
     told.end()
 
 
@@ -79,7 +91,7 @@ def make(
     ],
     n_train: Annotated[int, typer.Option(min=1, help="Training functions.", metavar="N")] = 1000,
     n_test: Annotated[int, typer.Option(min=1, help="Test functions.", metavar="N")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random functions.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random functions.", metavar="N")] = 0,
     noise: Annotated[
         float,
         typer.Option(min=0, help="Relative noise on the inputs; inverse_source only.", metavar="NUMBER"),
@@ -91,7 +103,7 @@ def make(
         ),
     ] = False,
 ) -> None:
-    """Make one of the paper's problems, solved accurately, as a file.
+    """Make the data of one of the paper's problems, solved accurately.
 
     **Examples**
 
@@ -101,7 +113,7 @@ def make(
     """
     name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
     if noise and name != "inverse_source":
-        raise InputError(f"--noise is for inverse_source; {name} is made without. Leave --noise out.")
+        raise InputError(f"--noise is for inverse_source; {name} has no noise. Leave --noise out.")
     require_data_place(out, table=False)
     from elmonet import problems
     from elmonet.data.write import write_data
@@ -131,12 +143,14 @@ def convert(
     points: PointsName = None,
     sensors: SensorsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object and nothing else: understood, arrays, wrote."),
     ] = False,
 ) -> None:
-    """Write the functions of a file to one of another kind, with names that need no guess.
+    """Write the functions of a file to a file of another kind, with names that need no guess.
 
     **Examples**
 
@@ -149,7 +163,15 @@ def convert(
     require_data(source)
     require_data_place(out, source)
     told = Told(json)
-    names = flags(input, output, points, sensors, index)
+    names = flags(
+        input,
+        output,
+        points=points,
+        sensors=sensors,
+        index=index,
+        transpose=transpose,
+        max_size=max_size,
+    )
     written = understood(told, source, names).to_arrays()
     write_data(out, written)
     told.fact(arrays={k: v.shape for k, v in written.items()}, wrote=str(out))

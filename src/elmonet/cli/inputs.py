@@ -1,4 +1,4 @@
-"""The input functions of a file, for a model that knows their shape."""
+"""The input functions of a file, for a model that was fitted to their shape."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from elmonet._check import InputError
 from elmonet.cli.understanding import named_outputs
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
-from elmonet.data.lazy import load
-from elmonet.data.role_search import Search
+from elmonet.data.lazy import last_axis_first, load
+from elmonet.data.understand import Contents
 from elmonet.layout import count
 
 __all__ = ["Found", "points_from", "read_inputs"]
@@ -43,11 +43,11 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
 
     The names are those of `read`.
     """
-    asked = names.get("input") or []
-    with open_arrays(path) as arrays:
-        search = Search(arrays, names.get("index"))
-        given = search.named(asked, "input")
-        search.named(names.get("output"), "output")
+    asked, max_bytes = names.get("input") or [], names.get("max_bytes")
+    with open_arrays(path, max_bytes) as arrays:
+        contents = Contents(arrays, index=names.get("index"))
+        given = contents.asked(asked, "input")
+        contents.asked(names.get("output"), "output")
         own = {"input": model._inputs and model._inputs.names, "output": model._layout.names}
         for flag, known in own.items():  # the names that the model was fitted with
             if names.get(flag) is None and known and all(name in arrays for name in known):
@@ -62,14 +62,16 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
         why = f"its input functions {_said(u)} are not those of the model, {_wanted(model)}."
     except InputError as error:
         why = str(error)
-    with open_arrays(path) as arrays:
+    with open_arrays(path, max_bytes) as opened:
+        turned = last_axis_first if names.get("transpose") else lambda array: array
+        found = {name: turned(array) for name, array in opened.items()}
         if model._inputs is not None:
-            return _several(model, path, arrays, given, why)
-        fitting = [name for name in given or arrays if _fits(model, arrays[name])]
+            return _several(model, path, found, given, why)
+        fitting = [name for name in given or found if _fits(model, found[name])]
         if len(fitting) != 1:
-            listed = ", ".join(f"{name} {tuple(arrays[name].shape)}" for name in given or arrays)
+            listed = ", ".join(f"{name} {tuple(found[name].shape)}" for name in given or found)
             raise InputError(
-                f"the model takes input functions {_wanted(model)}, one a row; in {str(path)!r} "
+                f"the model takes input functions {_wanted(model)}, one per row; in {str(path)!r} "
                 + (
                     f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
                     if fitting
@@ -77,13 +79,13 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
                     "training were sampled."
                 )
             )
-        u = _as_model(model, np.asarray(load(arrays[fitting[0]]), float))
+        u = _as_model(model, np.asarray(load(found[fitting[0]]), float))
         return Found(u, f"input functions: {fitting[0]} {u.shape}", why=why)
 
 
-def points_from(model: Any, given: str, path: Path) -> np.ndarray:
+def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.ndarray:
     """Where to predict: a file of points, or the name of an array in the file of functions."""
-    with open_arrays(given if Path(given).exists() else path) as arrays:
+    with open_arrays(given if Path(given).exists() else path, max_size) as arrays:
         if Path(given).exists():
             found = [np.asarray(load(array), float) for array in arrays.values()]
         elif given in arrays:
@@ -91,10 +93,10 @@ def points_from(model: Any, given: str, path: Path) -> np.ndarray:
         else:
             raise InputError(
                 f"--points {given}: there is no such file, and no such array in {str(path)!r}. There are: "
-                f"{Search(arrays, None).listed()}."
+                f"{Contents(arrays).listed()}."
             )
     if not found or len({len(column) if column.ndim else 0 for column in found}) > 1:
-        raise InputError(f"--points {given}: it must hold one list of points, (M, d), one a row.")
+        raise InputError(f"--points {given}: it must hold one list of points, (M, d), one per row.")
     points = found[0] if len(found) == 1 else np.column_stack(found)
     points = points.reshape(-1, 1) if points.ndim < 2 else points
     dimension = model._places_given.shape[1]

@@ -13,11 +13,12 @@ from elmonet.cli.paths import open_model, require_data, require_data_place
 from elmonet.cli.telling import (
     IndexName,
     InputName,
+    MaxSize,
     OutputName,
     Told,
-    one_or_more,
+    Transpose,
 )
-from elmonet.cli.understanding import relative_error
+from elmonet.cli.understanding import flags, relative_error
 
 __all__ = ["predict"]
 
@@ -39,12 +40,14 @@ def predict(
         typer.Option(
             help="Where to predict: a npy or csv file, or a name in DATA.",
             metavar="FILE",
-            show_default="the points of the training",
+            show_default="the training points",
         ),
     ] = None,
     input: InputName = None,
     output: OutputName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option(
@@ -56,8 +59,8 @@ def predict(
 ) -> None:
     """Predict output functions for the input functions in a file.
 
-    Writes the predictions s and their points; to csv and npy, the predictions alone. Of a file with test
-    functions, these are predicted. If the file holds output functions too, their error is told.
+    Writes the predictions s and their points; to csv and npy, the predictions alone. If the file has test
+    functions, these are predicted. If it holds output functions too, the error is printed.
 
     **Examples**
 
@@ -73,12 +76,13 @@ def predict(
     require_data(data)
     require_data_place(out, model, data)
     told = Told(json)
-    found = read_inputs(fitted, data, input=one_or_more(input), output=one_or_more(output), index=index)
-    where = found.points if points is None else points_from(fitted, points, data)
+    names = flags(input, output, index=index, transpose=transpose, max_size=max_size)
+    found = read_inputs(fitted, data, **names)
+    where = found.points if points is None else points_from(fitted, points, data, max_size)
     if where is None and fitted._needs_points:
         raise InputError(
             "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
-            f"array (M, {fitted._places_given.shape[1]}) with one point a row."
+            f"array (M, {fitted._places_given.shape[1]}) with one point per row."
         )
     told.line(f"{data}: {found.told}")
     begun = perf_counter()

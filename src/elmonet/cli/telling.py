@@ -1,4 +1,4 @@
-"""What all verbs share: options, and how they tell things, to people or to programs."""
+"""What all verbs share: options, and how they print results, for people or for programs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ import typer
 __all__ = [
     "IndexName",
     "InputName",
+    "MaxSize",
     "OutputName",
     "PointsName",
     "SensorsName",
     "Stopped",
     "Told",
+    "Transpose",
     "complain",
     "one_or_more",
     "plain_warnings",
@@ -31,7 +33,7 @@ InputName = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        help="Name of the input functions; twice or more for several.",
+        help="Name of the input functions; repeat the option for several.",
         metavar="NAME",
         show_default="guessed",
     ),
@@ -40,7 +42,7 @@ OutputName = Annotated[
     list[str] | None,
     typer.Option(
         "--output",
-        help="Name of the output functions; several are components.",
+        help="Name of the output functions; repeat it for components.",
         metavar="NAME",
         show_default="guessed",
     ),
@@ -64,9 +66,22 @@ IndexName = Annotated[
     str | None,
     typer.Option(
         "--index",
-        help="Name of the integers that say which function a value belongs to.",
+        help="Name of the integers that say to which function a value belongs.",
         metavar="NAME",
         show_default="guessed",
+    ),
+]
+Transpose = Annotated[
+    bool,
+    typer.Option("--transpose", help="Each column is a function, not each row."),
+]
+MaxSize = Annotated[
+    str | None,
+    typer.Option(
+        "--max-size",
+        help="Limit of what is unpacked from a file, such as 4GB.",
+        metavar="SIZE",
+        show_default="200 times the file, at least 1GB",
     ),
 ]
 _NARROWEST = 40
@@ -79,7 +94,7 @@ class Stopped(Exception):
 
 
 class Told:
-    """What a verb has to tell: lines for people as they come, or one JSON object at the end."""
+    """What a verb prints: lines for people as they come, or one JSON object at the end."""
 
     def __init__(self, as_json: bool):
         self.as_json = as_json

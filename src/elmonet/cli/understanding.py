@@ -10,19 +10,16 @@ from elmonet.cli.telling import Told, one_or_more
 __all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood"]
 
 
-def flags(input: Any, output: Any, points: Any, sensors: Any, index: Any) -> dict[str, Any]:
-    """The options that name arrays, as `elmonet.read` takes them."""
-    return {
-        "input": one_or_more(input),
-        "output": one_or_more(output),
-        "points": points,
-        "sensors": sensors,
-        "index": index,
-    }
+def flags(input: Any, output: Any, **others: Any) -> dict[str, Any]:
+    """The options about reading that were given, as `elmonet.read` takes them."""
+    if "max_size" in others:
+        others["max_bytes"] = others.pop("max_size")
+    every = {"input": one_or_more(input), "output": one_or_more(output), **others}
+    return {name: value for name, value in every.items() if value is not None and value is not False}
 
 
 def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
-    """Read a file, and tell what is taken as what."""
+    """Read a file, and print what is taken as what."""
     from elmonet.data.read import read_with_roles
 
     data, roles = read_with_roles(path, **names)
@@ -31,7 +28,7 @@ def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
 
 
 def tell_roles(told: Told, path: Path, roles: Any) -> None:
-    """Tell what is taken as what."""
+    """Print what is taken as what."""
     told.line(f"{path}:")
     for reason in roles.reasons:
         told.line(f"  {reason}")

@@ -8,27 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.data.lazy import by_rows, last_axis_first, load
+from elmonet.data.lazy import by_rows, last_axis_first, load, point_array
 from elmonet.data.own_points import at_own_points, scattered
 from elmonet.data.understand import Roles
 from elmonet.interpolation import as_grid, grid_points
 
-__all__ = ["as_images", "assemble", "flat", "point_array"]
+__all__ = ["as_images", "assemble", "flat"]
 
 
 def assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     """The fields of `OperatorData`: inputs and outputs, sensors, points, and names of components."""
     u_train, u_test = (_inputs(arrays, roles, names) for names in (roles.u_train, roles.u_test))
     s_train, s_test = (_outputs(arrays, roles, names) for names in (roles.s_train, roles.s_test))
-    parts = {"sensors": None, "points": None, "components": _component_names(arrays, roles, s_train)}
+    parts: dict[str, Any] = {
+        "sensors": None,
+        "points": None,
+        "components": _component_names(arrays, roles, s_train),
+    }
     if roles.sensors is not None:
         parts["sensors"] = _coordinates(arrays, roles.sensors, tuple(u_train.shape[1:]))
     if roles.scattered:
-        where = point_array(arrays[roles.points])
-        u_train, s_train = scattered(arrays, u_train, s_train, where, roles.index)
+        u_train, s_train = scattered(arrays, u_train, s_train, roles.points, roles.index)
         if roles.u_test is not None:
-            where = point_array(arrays[roles.points_test])
-            u_test, s_test = scattered(arrays, u_test, s_test, where, roles.index_test)
+            u_test, s_test = scattered(arrays, u_test, s_test, roles.points_test, roles.index_test)
     elif roles.points is not None:
         first = roles.s_train if isinstance(roles.s_train, str) else roles.s_train[0]
         sizes = tuple(n for n in _functions(arrays, roles, first).shape[1:] if n > 1)
@@ -37,13 +39,6 @@ def assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
         if own is not None and not np.array_equal(own, parts["points"]):
             s_test = at_own_points(s_test, own)
     return parts | {"u_train": u_train, "s_train": s_train, "u_test": u_test, "s_test": s_test}
-
-
-def point_array(array: Any) -> np.ndarray:
-    """Points as (n, d), from (n, d), (n,), (1, n) or a grid (..., d)."""
-    values = load(array).astype(np.float64)
-    as_column = values.ndim < 2 or (values.ndim == 2 and values.shape[0] == 1 and values.shape[1] > 1)
-    return values.reshape(-1, 1 if as_column else values.shape[-1])
 
 
 def _functions(arrays: Mapping[str, Any], roles: Roles, name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from elmonet.data.guard import reading, require_room
 
-__all__ = ["Lazy", "by_rows", "last_axis_first", "load"]
+__all__ = ["Lazy", "by_rows", "last_axis_first", "load", "point_array"]
 
 Read = Callable[[int, int, tuple], Any]
 
@@ -118,3 +118,10 @@ def last_axis_first(source: Any) -> Any:
 def load(array: Any) -> np.ndarray:
     """An array in memory, as it is."""
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
+
+
+def point_array(array: Any) -> np.ndarray:
+    """Points as (n, d), from (n, d), (n,), (1, n) or a grid (..., d)."""
+    values = load(array).astype(np.float64)
+    in_a_row = values.ndim == 2 and values.shape[0] == 1 and values.shape[1] > 1
+    return values.reshape(-1, 1 if values.ndim < 2 or in_a_row else values.shape[-1])

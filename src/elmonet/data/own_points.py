@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
-from elmonet.data.lazy import load
+from elmonet.data.lazy import load, point_array
 from elmonet.data.scattered import Scattered
 
 __all__ = ["at_own_points", "scattered"]
 
 
 def scattered(
-    arrays: Mapping[str, Any], u: Any, s: Any, points: np.ndarray, index: str | None
+    arrays: Mapping[str, Any], u: Any, s: Any, points: Any, index: str | None
 ) -> tuple[Any, Scattered]:
-    """Inputs, and values with their points; inputs that are repeated for each value are kept once."""
+    """Inputs, and values with their points (a name, as `index`); repeated inputs are kept once."""
     if index is None:
         u, which = _once(u)
     else:
@@ -27,11 +27,11 @@ def scattered(
             which = which - 1  # counted from 1, as MATLAB does
         if which.size and which.max() >= n:
             raise InputError(f"{index} goes up to {which.max()}, but there are {n} input functions, from 0.")
-    return u, Scattered(which, points, load(s))
+    return u, Scattered(which, point_array(arrays[points]), load(s))
 
 
 def at_own_points(s: Any, points: np.ndarray) -> Scattered:
-    """Functions (N, M, ...) that are known at other points (M, d) than those for training."""
+    """Functions (N, M, ...) at other points (M, d) than those for training."""
     values = load(s)
     N, M = len(values), len(points)
     return Scattered(np.repeat(np.arange(N), M), np.tile(points, (N, 1)), values.reshape(N * M, -1))

@@ -11,11 +11,11 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.arrays import Arrays
-from elmonet.data.assemble import as_images, assemble, flat, point_array
+from elmonet.data.assemble import as_images, assemble, flat
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.netcdf import add_dataset
 from elmonet.data.guard import require_room
-from elmonet.data.lazy import Lazy, by_rows, load
+from elmonet.data.lazy import Lazy, by_rows, load, point_array
 from elmonet.data.operator_data import OperatorData
 from elmonet.data.understand import Roles, find_roles
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,10 @@ class SizeLimit:
 
     def __init__(self, path: Any, max_bytes: Any = None):
         self.path, self.taken = path, 0
-        self.most = max(_ALWAYS, _TIMES * stored_bytes(Path(path)))
-        if max_bytes is not None:
-            try:
-                self.most = bytes_of(max_bytes)
-            except InputError:
-                raise InputError(
-                    'max_bytes (--max-size) must be a number of bytes or a text such as "4GB", got '
-                    f"{max_bytes!r}."
-                ) from None
+        if max_bytes is None:
+            self.most = max(_ALWAYS, _TIMES * stored_bytes(Path(path)))
+        else:
+            self.most = _bytes(max_bytes)
 
     def take(self, count: int) -> None:
         """Raise `FileError` if so many more bytes pass the limit, `NotEnoughMemory` if they do not fit."""
@@ -45,6 +41,15 @@ class SizeLimit:
                 f"{-(-self.taken // (1 << 30))}GB, or max_bytes in Python's read."
             )
         require_room(count, f"reading {str(self.path)!r}")
+
+
+def _bytes(max_bytes: Any) -> int:
+    with suppress(InputError):
+        if (count := bytes_of(max_bytes)) > 0:
+            return count
+    raise InputError(
+        f'max_bytes (--max-size) must be a number of bytes or a text such as "4GB", got {max_bytes!r}.'
+    )
 
 
 def stored_bytes(path: Path) -> int:

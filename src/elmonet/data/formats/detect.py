@@ -38,6 +38,8 @@ def file_format(path: Path) -> str:
     by_name = _BY_SUFFIX.get(path.suffix.lower())
     if path.is_dir():
         return _folder(path, by_name)
+    if not path.is_file():
+        raise FileError(f"{str(path)!r} is a device, a socket or a pipe, not a file. Name a file.")
     with path.open("rb") as file:
         start = file.read(_START)
     kind = _by_content(path, start, by_name) or by_name or ("csv" if _is_table(start) else None)

@@ -42,7 +42,9 @@ def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
         if not hasattr(item, "dtype"):  # a group
             return
         if len(found) + len(arrays.skipped) >= _MOST:
-            raise FileError(f"{str(path)!r} holds more than {_MOST} arrays. Stack them: one function a row.")
+            raise FileError(
+                f"{str(path)!r} holds more than {_MOST} arrays. Stack them, one function per row."
+            )
         elsewhere = item.is_virtual or item.external
         if item.shape is None or elsewhere or item.dtype.kind not in "biufc":
             arrays.skipped.append(name)

@@ -34,7 +34,8 @@ def member_bytes(file: ZipFile, info: ZipInfo) -> np.ndarray:
     content = np.empty(info.file_size, np.uint8)
     done = 0
     with file.open(info) as member:
-        while piece := member.read(_PIECE):  # reading to the end checks the sum
+        # Asked for no more than is left, it unpacks no more; reading to the end checks the sum.
+        while piece := member.read(min(_PIECE, max(1, info.file_size - done))):
             content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
             done += len(piece)
     if done != info.file_size:

@@ -1,6 +1,6 @@
 """Which array of a file is what: guessed from names and shapes, and said in plain sentences.
 
-`names` reads the names, `functions` finds inputs and outputs, `places` what says where these are known, and
+`names` reads the names, `functions` finds inputs and outputs, `places` their points and sensors, and
 `roles` holds the outcome and the sentences about it.
 """
 

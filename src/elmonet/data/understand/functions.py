@@ -47,7 +47,7 @@ def find_functions(file: Contents, inputs: list[str], outputs: list[str]) -> Fun
     if found is None:
         row = "column" if file.columns else "row (with --transpose: a column)"
         raise InputError(
-            "cannot tell which arrays are the input and the output functions. Both hold one function a "
+            "cannot tell which arrays are the input and the output functions. Both hold one function per "
             f"{row}. There are: {file.listed()}. Say which: --input NAME --output NAME --points NAME, or in "
             "Python read(file, input=..., output=..., points=...)."
         )

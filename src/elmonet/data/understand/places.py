@@ -1,4 +1,4 @@
-"""Which arrays say where the functions are known: points of the outputs, sensors of the inputs."""
+"""Which arrays are coordinates: the points of the outputs, the sensors of the inputs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _TIME = axis_rank("t") or 0  # this rank and beyond
 def match(points: int, shape: Sequence[int]) -> str | None:
     """How so many points belong to outputs of this shape.
 
-    "aligned": all functions (N, ...) are known at these points; "components": so, with several values at
-    each, in the last axis; "scattered": each value has its own point.
+    "aligned": all functions (N, ...) have these points; "components": the same, with several values at each
+    point, in the last axis; "scattered": each value has its own point.
 
     >>> match(800, (5, 40, 20)), match(40, (5, 40, 2)), match(5, (5,)), match(7, (5, 8))
     ('aligned', 'components', 'scattered', None)

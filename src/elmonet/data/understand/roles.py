@@ -48,10 +48,7 @@ class Roles:
     @property
     def places_fit(self) -> bool:
         """Whether points or sensors are in the file, for every axis."""
-        return any(
-            isinstance(names, str) or (names is not None and None not in names)
-            for names in (self.points, self.sensors)
-        )
+        return _complete(self.points) or _complete(self.sensors)
 
 
 def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
@@ -63,12 +60,11 @@ def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
             return ""
     elif roles.evolution or roles.places_fit:
         return ""
-    whole = in_columns.points is not None and None not in in_columns.points
-    places = _places(arrays, in_columns.points if whole else in_columns.sensors)
+    fits = in_columns.points if _complete(in_columns.points) else in_columns.sensors
     return (
         f"{_show(arrays, [*_names(roles.u_train), *_names(roles.s_train)])} are taken as {s.shape[0]} "
-        f"functions, one a row, but {places} fits their columns and not their rows. If each column is a "
-        f"function: {TRANSPOSE}."
+        f"functions, one per row, but {_places(arrays, fits)} fits their columns and not their rows. If each "
+        f"column is a function: {TRANSPOSE}."
     )
 
 
@@ -104,6 +100,10 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         more = " ..." if len(skipped) > _MOST_LISTED else ""
         said.append(f"no arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
     return tuple(said)
+
+
+def _complete(names: Axes) -> bool:
+    return isinstance(names, str) or (names is not None and None not in names)
 
 
 def _show(arrays: Mapping[str, Any], names: Any) -> str:
