@@ -60,16 +60,7 @@ def info(
     if is_model(file):
         _tell_model(told, file)
     else:
-        names = flags(
-            input,
-            output,
-            points=points,
-            sensors=sensors,
-            index=index,
-            transpose=transpose,
-            max_size=max_size,
-        )
-        _tell_data(told, file, names)
+        _tell_data(told, file, flags(locals()))
     told.end()
 
 
@@ -163,15 +154,7 @@ def convert(
     require_data(source)
     require_data_place(out, source)
     told = Told(json)
-    names = flags(
-        input,
-        output,
-        points=points,
-        sensors=sensors,
-        index=index,
-        transpose=transpose,
-        max_size=max_size,
-    )
+    names = flags(locals())
     written = understood(told, source, names).to_arrays()
     write_data(out, written)
     told.fact(arrays={k: v.shape for k, v in written.items()}, wrote=str(out))

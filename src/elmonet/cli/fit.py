@@ -141,15 +141,7 @@ def fit(
     if checkpoint is not None:
         require_place(checkpoint, data)
     told = Told(json)
-    names = flags(
-        input,
-        output,
-        points=points,
-        sensors=sensors,
-        index=index,
-        transpose=transpose,
-        max_size=max_size,
-    )
+    names = flags(locals())
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     asked = [f"--{name}" for name, value in blockwise.items() if value is not None]
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)

@@ -60,7 +60,7 @@ def plot(
     require_place(out, model, data)
     fitted = open_model(model)
     require_data(data)
-    names = flags(input, output, points=points, index=index, transpose=transpose, max_size=max_size)
+    names = flags(locals())
     found = read_inputs(fitted, data, **names)
     if found.truth is None:
         raise InputError(

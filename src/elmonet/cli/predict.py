@@ -76,7 +76,10 @@ def predict(
     require_data(data)
     require_data_place(out, model, data)
     told = Told(json)
-    names = flags(input, output, index=index, transpose=transpose, max_size=max_size)
+    names = {
+        **flags(locals()),
+        "points": None,
+    }  # here --points says where to predict
     found = read_inputs(fitted, data, **names)
     where = found.points if points is None else points_from(fitted, points, data, max_size)
     if where is None and fitted._needs_points:

@@ -29,47 +29,23 @@ __all__ = [
     "plain_warnings",
 ]
 
+
+def _name(flag: str, help: str) -> Any:
+    return typer.Option(flag, help=help, metavar="NAME", show_default="guessed")
+
+
 InputName = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        help="Name of the input functions; repeat the option for several.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    list[str] | None, _name("--input", "Name of the input functions; repeat the option for several.")
 ]
 OutputName = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--output",
-        help="Name of the output functions; repeat it for components.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    list[str] | None, _name("--output", "Name of the output functions; repeat it for components.")
 ]
 PointsName = Annotated[
-    str | None,
-    typer.Option(
-        "--points",
-        help="Name of the output points, or a npy or csv file of them.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    str | None, _name("--points", "Name of the output points, or a npy or csv file of them.")
 ]
-SensorsName = Annotated[
-    str | None,
-    typer.Option(
-        "--sensors", help="The same for the input functions.", metavar="NAME", show_default="guessed"
-    ),
-]
+SensorsName = Annotated[str | None, _name("--sensors", "The same for the input functions.")]
 IndexName = Annotated[
-    str | None,
-    typer.Option(
-        "--index",
-        help="Name of the integers that say to which function a value belongs.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    str | None, _name("--index", "Name of the integers that say to which function a value belongs.")
 ]
 Transpose = Annotated[
     bool,

@@ -10,12 +10,12 @@ from elmonet.cli.telling import Told, one_or_more
 __all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood"]
 
 
-def flags(input: Any, output: Any, **others: Any) -> dict[str, Any]:
-    """The options about reading that were given, as `elmonet.read` takes them."""
-    if "max_size" in others:
-        others["max_bytes"] = others.pop("max_size")
-    every = {"input": one_or_more(input), "output": one_or_more(output), **others}
-    return {name: value for name, value in every.items() if value is not None and value is not False}
+def flags(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a verb that are about reading, and were given, as `elmonet.read` takes them."""
+    names = {name: options.get(name) for name in ("points", "sensors", "index", "transpose")}
+    names |= {name: one_or_more(options[name]) for name in ("input", "output")}
+    names["max_bytes"] = options["max_size"]
+    return {name: value for name, value in names.items() if value is not None and value is not False}
 
 
 def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,17 @@ class SizeLimit:
 
     def __init__(self, path: Any, max_bytes: Any = None):
         self.path, self.taken = path, 0
-        if max_bytes is None:
-            self.most = max(_ALWAYS, _TIMES * stored_bytes(Path(path)))
-        else:
-            self.most = _bytes(max_bytes)
+        self._given = None if max_bytes is None else _bytes(max_bytes)
+
+    @cached_property
+    def most(self) -> int:
+        """The limit; a folder of many files is measured only if something is unpacked from it."""
+        return self._given or max(_ALWAYS, _TIMES * stored_bytes(Path(self.path)))
 
     def take(self, count: int) -> None:
         """Raise `FileError` if so many more bytes pass the limit, `NotEnoughMemory` if they do not fit."""
         self.taken += count
-        if self.taken > self.most:
+        if count and self.taken > self.most:
             raise FileError(
                 f"{str(self.path)!r} has {readable(stored_bytes(Path(self.path)))} and unpacks to "
                 f"{readable(self.taken)} or more; the limit is {readable(self.most)}, because a small file "

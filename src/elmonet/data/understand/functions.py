@@ -109,7 +109,7 @@ def _paired(file: Contents, part: str) -> Functions | None:
         if u is None or s is None or not _belong(file, u, s, part):
             continue
         shape = file.functions_first(u)
-        if (u_key, part) == ("x", "") and len(shape) < 3 and shape[-1] <= _MOST_DIMENSIONS:
+        if (u_key, part) == ("x", "") and len(shape) < 3 and max(shape[-1:], default=0) <= _MOST_DIMENSIONS:
             continue  # these are coordinates
         return Functions(_keyed(file, [u]), [s], part)
     return None
