@@ -53,6 +53,8 @@ class Roles:
 
 def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
     """Why functions that are taken as rows may be columns, for which points or sensors fit; "" if not."""
+    if (roles.u_train, roles.s_train) != (in_columns.u_train, in_columns.s_train):
+        return ""
     u, s = (arrays[_names(names)[0]] for names in (roles.u_train, roles.s_train))
     if roles.scattered:
         # Values with their own points have few components, the inputs many sensors: as many of both is odd.
