@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,8 +156,8 @@ def test_files_that_are_not_ours(data, tmp_path):
     model = fitted(MODELS["random"], data)
     model.save(path)
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b'"version":"1"', b'"version":"2"'))
-    with pytest.raises(FileError, match=r"newer elmonet \(file version 2, .* Upgrade"):
+    path.write_bytes(whole.replace(b'"version":"2"', b'"version":"3"'))
+    with pytest.raises(FileError, match=r"newer elmonet \(file version 3, .* Upgrade"):
         load(path)
     path.write_bytes(whole[:-40])
     with pytest.raises(FileError, match="truncated"):
@@ -228,9 +229,10 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_nowhere_to_write(tmp_path):
-    for path in (tmp_path, tmp_path / "missing" / "a"):
-        with pytest.raises(FileError, match="a file in a folder that exists"):
-            store.write(path, {}, {})
+    with pytest.raises(FileError, match=r"it is a folder\. Name a file in it"):
+        store.write(tmp_path, {}, {})
+    with pytest.raises(FileError, match="a file in a folder that exists"):
+        store.write(tmp_path / "missing" / "a", {}, {})
 
 
 def test_the_header_is_readable_json(data, tmp_path):
@@ -240,3 +242,29 @@ def test_the_header_is_readable_json(data, tmp_path):
     header = json.loads(metadata["header"])
     assert header["branch"]["class"] == "SLFN"
     assert header["solution"]["rank_B"] == 50
+
+
+ANSWERS = Path(__file__).parent / "files"
+
+
+@pytest.mark.parametrize("path", sorted(ANSWERS.glob("*.elmonet")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore::elmonet.ExtrapolationWarning")
+def test_files_of_version_0_1(path):
+    """Models that elmonet 0.1.0 saved, and what it predicted with them."""
+    answers = np.load(ANSWERS / "answers.npz")
+    x = np.linspace(0, 1, 12)
+    model, u = load(path), answers["u"]
+    X = {"several": {"f": u, "k": answers["k"]}, "auto": u / 4}.get(path.stem, u)
+    predicted = model.predict(X, points=x[1:-1] if path.stem == "scattered" else None)
+    if isinstance(predicted, dict):
+        predicted = np.stack(list(predicted.values()), axis=-1)
+    np.testing.assert_allclose(predicted, answers[path.stem], rtol=1e-12, atol=1e-12)
+    kinds = {"scattered": "held out", "sums": "gcv"}
+    assert model.solution_.error_kind == kinds.get(path.stem, "leave-one-out")
+    if path.stem == "sums":
+        model.partial_fit(answers["train_u"], answers["train_s"])
+        assert model.solution_.alpha == 1e-6
+        assert np.isfinite(model.predict(u)).all()
+    if path.stem == "components":
+        refitted = model.fit(answers["train_u"], {"s": answers["train_s"], "squared": answers["train_s"] ** 2}, x)
+        np.testing.assert_allclose(np.stack(list(refitted.predict(u).values()), -1), predicted, atol=1e-9)

@@ -19,6 +19,8 @@ from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
 from elmonet.fitting.words import summary_of
+from elmonet.form.inputs import InputForm
+from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
@@ -68,6 +70,7 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     ----------
     expected_error_ : the relative error to expect on new functions that are drawn alike.
     solution_ : `Solution`: ranks, condition, residual, alpha, errors and of what kind they are, seconds.
+    inputs_, outputs_ : the form of the data on each side: shapes, names, points.
     operator_ : `Operator`: branch, trunk and coefficients, from rows to values.
     W_ : (p2, p1), the learned matrix.
     branch_, trunk_ : the fitted feature maps.
@@ -259,6 +262,16 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def operator_(self) -> Operator:
         """The learned operator, from rows to values."""
         return self._fitted(AttributeError).operator
+
+    @property
+    def inputs_(self) -> InputForm:
+        """The form of the input functions."""
+        return self._fitted(AttributeError).inputs
+
+    @property
+    def outputs_(self) -> OutputForm:
+        """The form of the output functions, and where they are known."""
+        return self._fitted(AttributeError).outputs
 
     @property
     def expected_error_(self) -> float | None:

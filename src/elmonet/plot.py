@@ -159,7 +159,7 @@ def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
     ax.loglog(alphas, path, ".-", color=_BLUE)
     chosen = f"chosen: alpha = {solution.alpha:.2g}"
     ax.loglog(alphas[best], path[best], "o", color=_ORANGE, markersize=9, label=chosen)
-    by_loo = np.isclose(path[best], solution.loo_error, rtol=1e-9, atol=0)
+    by_loo = solution.error_kind == "leave-one-out" and np.isclose(path[best], solution.loo_error, rtol=1e-9)
     ax.set(xlabel="alpha", ylabel="leave-one-out error" if by_loo else "criterion")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
 from elmonet._check import FileError
+from elmonet.destination import replacing
 
 __all__ = ["FORMAT_VERSION", "digest", "read", "write", "write_bytes"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 was elmonet 0.1's
 _FORMAT = "elmonet"
 
 
@@ -39,27 +39,12 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`: the file there is the old one or the new one, whole."""
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        raise FileError(f"cannot write {str(path)!r}: it must name a file in a folder that exists.")
-    # A temporary file in the same folder, because only then os.replace is atomic.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _ordinary_mode())
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileError(
-                f"cannot write {str(path)!r} ({len(content) / 2**20:.1f} MiB): {error.strerror}. Make room "
-                "there, or name another place. What was there before is as it was."
-            ) from error
-        raise
+    """Write `content` to `path`: the file there is the old one or the new one, whole.
+
+    Symbolic links are followed. Raises `FileError` where no file can be written: folders, devices, ...
+    """
+    with replacing(path) as new:
+        new.write_bytes(content)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -72,7 +57,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
             metadata = file.metadata() or {}
             _check_kind(path, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        digest_now = _file_digest(FORMAT_VERSION, metadata["header"], arrays)
+        digest_now = _file_digest(int(metadata["version"]), metadata["header"], arrays)
         if digest_now != metadata["sha256"]:
             raise FileError(f"{str(path)!r} is damaged: its checksum does not match. Restore or refit it.")
         return json.loads(metadata["header"]), arrays
@@ -109,7 +94,7 @@ def _check_kind(path: Path, metadata: dict[str, str]) -> None:
             f"{str(path)!r} was written by a newer elmonet (file version {version}, this one reads up "
             f"to {FORMAT_VERSION}). Upgrade elmonet to load it."
         )
-    if int(version) != FORMAT_VERSION or not {"header", "sha256"} <= set(metadata):
+    if int(version) < 1 or not {"header", "sha256"} <= set(metadata):
         raise FileError(f"{str(path)!r} is damaged: its header is not complete.")
 
 
@@ -118,10 +103,3 @@ def _file_digest(version: int, header: str, arrays: dict[str, np.ndarray]) -> st
     content = digest([arrays[name] for name in names])
     text = json.dumps([_FORMAT, version, header, names, content])
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _ordinary_mode() -> int:
-    """The permissions that open() would have given (mkstemp makes files private)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -326,3 +326,63 @@ def test_a_model_from_the_command_line_is_one_for_python(ok, tmp_path):
     ok("fit data.npz -o m.elmonet", *BUDGET)
     ok("predict m.elmonet data.npz -o p.npz")
     assert np.array_equal(load(tmp_path / "m.elmonet").predict(data.u_test), np.load(tmp_path / "p.npz")["s"])
+
+
+def test_functions_in_columns(ok, tmp_path):
+    u, s = waves(40)
+    np.savez(tmp_path / "rows.npz", u=u, s=s, x=X)
+    np.savez(tmp_path / "columns.npz", u=u.T, s=s.T, x=X)
+    for call in ("info columns.npz", "convert columns.npz out.npz", "fit columns.npz -o m.elmonet --width 9"):
+        said = " ".join(ok(call).split())
+        assert "x (30,) fits their columns and not their rows. If each column is a function: --tra" in said
+    out = ok("fit columns.npz -o m.elmonet --transpose", *BUDGET)
+    assert "each column is a function" in out
+    assert "input functions: (N, 30)" in ok("info m.elmonet")
+    assert "columns and not" not in ok("info columns.npz --transpose")
+    ok("convert columns.npz out.npz --transpose")
+    assert np.array_equal(read(tmp_path / "out.npz").u_train, u)
+    np.savez(tmp_path / "new.npz", measured=u.T)
+    for name in ("columns.npz", "new.npz"):
+        ok(f"predict m.elmonet {name} -o p.npz --transpose")
+        assert relative_l2(np.load(tmp_path / "p.npz")["s"], s) < 1e-8
+    ok("plot m.elmonet columns.npz -o fit.png --transpose --function 39")
+    assert is_png(tmp_path / "fit.png")
+    width = "-o m.elmonet --width 9 --memory 1GB --json"
+    in_blocks = [json.loads(ok("fit", call, width)) for call in ("rows.npz", "columns.npz --transpose")]
+    assert in_blocks[0]["loo_error"] == pytest.approx(in_blocks[1]["loo_error"], rel=1e-6)
+
+
+def test_a_larger_limit_of_size(ok, run, tmp_path):
+    np.savez_compressed(tmp_path / "data.npz", u=np.zeros((500, 400)), s=np.zeros((500, 400)))
+    for call in (
+        "info data.npz",
+        "convert data.npz out.npz",
+        "fit data.npz -o m",
+        "fit data.npz -o m --memory 1GB",
+    ):
+        code, _, err = run(*call.split(), "--max-size", "1MB")
+        assert code == 1
+        assert re.search(r"elmonet: 'data.npz' has .* unpacks to .*the limit is 1 MiB.*--max-size 1GB", err)
+    ok("info data.npz --max-size 1GB")
+    ok("convert data.npz out.npz --max-size 4MB")
+
+
+def test_files_through_links(ok, run, tmp_path):
+    ok("make antiderivative --n-train 20 --n-test 5 -o data.npz")
+    (tmp_path / "far").mkdir()
+    for name in ("m.elmonet", "p.npz", "fit.png"):
+        (tmp_path / name).symlink_to(tmp_path / "far" / name)
+    ok("fit data.npz -o m.elmonet --width 20")
+    ok("predict m.elmonet data.npz -o p.npz")
+    ok("plot m.elmonet data.npz -o fit.png")
+    for name in ("m.elmonet", "p.npz", "fit.png"):
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "far" / name).stat().st_size > 1000
+    (tmp_path / "null.png").symlink_to("/dev/null")
+    for call in (
+        "plot m.elmonet data.npz -o null.png",
+        "fit data.npz -o /dev/null",
+        "reproduce --json /dev/null",
+    ):
+        code, _, err = run(*call.split())
+        assert (code, "it is a device, not a file" in err) == (1, True)

@@ -75,6 +75,7 @@ CONTENT = [
     ("fit data.npz -o m --index points", r"do not fit s_train \(20, 100\)|--index points"),
     # Other options, looked at before anything is read.
     ("fit data.npz -o m --time-budget 0", "--time-budget must be a finite number above 0, got 0"),
+    ("fit data.npz -o m --max-size much", "--max-size. must be a number of bytes or .*4GB.*much"),
     ("fit data.npz -o m --memory much", "memory must be a number of bytes or a text such as \"2GB\".*'much'"),
     ("fit data.npz -o m --memory 1MB", "needs at least .* may take 1 MiB. Allow more memory"),
     ("fit data.npz -o m --activation cubic", "activation must be one of 'relu'.*'cubic'"),
@@ -89,14 +90,17 @@ CONTENT = [
     ("fit data.npz -o nowhere/m.elmonet", f"'nowhere/m.elmonet': it {NO_FOLDER}"),
     ("fit data.npz -o data.npz/m", NO_FOLDER),
     ("fit data.npz -o folder", "'folder': it is a folder. Name a file in it"),
-    ("fit data.npz -o data.npz", "'data.npz': it is read, and would be lost. Name another"),
+    (
+        "fit data.npz -o data.npz",
+        "'data.npz': it is an input of this command and would be lost",
+    ),
     ("fit data.npz -o m.npz", "'m.npz'.* Name it 'm.elmonet'"),
     ("fit data.npz -o m --checkpoint nowhere/c", f"'nowhere/c': it {NO_FOLDER}"),
     ("predict model.elmonet data.npz -o p.xlsx", f"'p.xlsx': its {ENDINGS}"),
     ("predict model.elmonet data.npz -o folder", "'folder'.* would be lost. Name a file, as 'folder/"),
-    ("predict model.elmonet data.npz -o data.npz", "'data.npz': it is read"),
+    ("predict model.elmonet data.npz -o data.npz", "'data.npz': it is an input of this command"),
     ("predict model.elmonet data.npz -o nowhere/p.npz", "there is no folder 'nowhere'"),
-    ("predict model.elmonet data.npz -o folder.npz", "a file, but a folder is there"),
+    ("predict model.elmonet data.npz -o folder.npz", "it is a folder. Name a file in it"),
     ("plot model.elmonet data.npz -o p.jpeg", "'p.jpeg': a picture is a png, pdf or svg"),
     ("plot model.elmonet data.npz -o nowhere/p.png", NO_FOLDER),
     ("make darcy -o d.xlsx", f"'d.xlsx': its {ENDINGS}"),
@@ -104,7 +108,7 @@ CONTENT = [
     ("make darcy -o folder", "'folder'.* would be lost"),
     ("make darcy -o nowhere/d.npz", "there is no folder 'nowhere'"),
     ("convert data.npz d.xlsx", f"'d.xlsx': its {ENDINGS}"),
-    ("convert data.npz data.npz", "'data.npz': it is read"),
+    ("convert data.npz data.npz", "'data.npz': it is an input of this command"),
     ("convert data.npz folder", "'folder'.* would be lost"),
     ("reproduce inverse_source --functions 9 -o data.npz", "'data.npz': it is a file. Name a folder"),
     ("reproduce inverse_source --functions 9 --json nowhere/n.json", NO_FOLDER),
@@ -178,7 +182,7 @@ def test_a_wrong_call(run, desk, monkeypatch, call, code, message):
     (answer,) = [line for line in err.splitlines() if line.strip() and not re.match(r" *\d+% ", line)]
     assert answer.startswith("elmonet: ")
     assert re.search(message, answer), answer
-    assert "fault of elmonet" not in answer
+    assert "bug in elmonet" not in answer
     assert "Traceback" not in out + err
     assert "wrote" not in out
     assert sorted(desk.rglob("*")) == before
@@ -209,7 +213,7 @@ def test_an_error_of_the_library_asks_for_a_report(run, desk, monkeypatch):
     monkeypatch.setattr("elmonet.data.describe.describe_file", fail)
     code, _, err = run("info", "data.npz")
     assert code == 1
-    assert re.fullmatch("elmonet: KeyError: 'surprise'. .* fault of elmonet.* --debug.\n", err)
+    assert re.fullmatch("elmonet: KeyError: 'surprise'. .* bug in elmonet.* --debug.\n", err)
 
 
 def test_ctrl_c_anywhere(run, desk, monkeypatch):

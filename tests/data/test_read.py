@@ -5,7 +5,7 @@ import pytest
 
 from elmonet import InputError, NotEnoughMemory
 from elmonet.data import OperatorData, Scattered, guard, read
-from elmonet.data.stored import open_pairs
+from elmonet.data.read import open_pairs
 from elmonet.data.write import write_data
 
 rng = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_pdebench(tmp_path):
     np.testing.assert_array_equal(data.s_train, v[:, 1:])
     np.testing.assert_array_equal(data.points[:5], [[t[1], X[0]], *([t[1], x] for x in X[1:]), [t[2], X[0]]])
     np.testing.assert_array_equal(data.sensors, X[:, None])
-    u, s, points = open_pairs(tmp_path / "a.h5")
+    u, s, points, _ = open_pairs(tmp_path / "a.h5")
     np.testing.assert_array_equal(u[1:3], v[1:3, 0])
     np.testing.assert_array_equal(s[1:3], v[1:3, 1:].reshape(2, 20))
     assert len(points) == 20
@@ -218,5 +218,5 @@ def test_memory_is_asked_for_before_it_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(guard, "available", lambda: 10**7)
     with pytest.raises(NotEnoughMemory, match=r"15.3 MiB of memory; 9.54 MiB are free.*--memory 2GB"):
         read(tmp_path)
-    u, s, _ = open_pairs(tmp_path)
+    u, s, _, _ = open_pairs(tmp_path)
     assert u.shape == s.shape == (1000, 1000)

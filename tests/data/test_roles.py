@@ -5,7 +5,7 @@ import pytest
 
 from elmonet import InputError
 from elmonet.data.arrays import Arrays
-from elmonet.data.roles import find_roles
+from elmonet.data.understand import find_roles
 
 
 def roles_of(flags=None, **shapes):

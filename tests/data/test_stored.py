@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, InputError
-from elmonet.data.stored import open_pairs
+from elmonet.data.read import open_pairs
 
 u, s, points = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2), np.array([[0.0], [1.0]])
 
@@ -14,7 +14,7 @@ def test_a_folder_of_npy(tmp_path):
         np.save(tmp_path / f"{name}.npy", array)
     found = open_pairs(tmp_path)
     assert isinstance(found[0], np.memmap)
-    for array, expected in zip(found, (u, s, points), strict=True):
+    for array, expected in zip(found[:3], (u, s, points), strict=True):
         np.testing.assert_array_equal(array, expected)
 
 

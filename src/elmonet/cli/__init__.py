@@ -38,7 +38,7 @@ _LETTERS = {"X holds": "the input functions hold", "y holds": "the output functi
 @app.callback(invoke_without_command=True)
 def _elmonet(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[  # looked at in `main`, after any verb too
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
@@ -53,7 +53,7 @@ def _elmonet(
 
     elmonet predict operator.elmonet new.npz -o predictions.npz
 
-    Without data at hand: elmonet make antiderivative -o data.npz
+    No data yet? elmonet make antiderivative -o data.npz
     """
     if version:
         typer.echo(f"elmonet {__version__}")
@@ -90,8 +90,8 @@ def main() -> None:
         said = " ".join(str(error).split())
         sys.exit(
             complain(
-                f"{type(error).__name__}: {said}. This should not happen and is a fault of elmonet: please "
-                "report what it prints with --debug.",
+                f"{type(error).__name__}: {said}. This is a bug in elmonet: please report what it prints "
+                "with --debug.",
                 1,
             )
         )

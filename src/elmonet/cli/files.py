@@ -12,10 +12,12 @@ from elmonet.cli.paths import is_model, require_data, require_data_place, requir
 from elmonet.cli.telling import (
     IndexName,
     InputName,
+    MaxSize,
     OutputName,
     PointsName,
     SensorsName,
     Told,
+    Transpose,
 )
 from elmonet.cli.understanding import flags, understood
 
@@ -31,17 +33,19 @@ def info(
     points: PointsName = None,
     sensors: SensorsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: kind (model or data), path, bytes; of a model "
-            "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, loo_error, "
-            "residual, alpha, condition; of data format, arrays, skipped, roles, reasons, error.",
+            help="Print one JSON object and nothing else: kind (model or data), path, bytes; for a model "
+            "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, expected_error, error_kind, "
+            "residual, alpha, condition; for data format, arrays, skipped, roles, reasons, error.",
         ),
     ] = False,
 ) -> None:
-    """Tell what is in a model or in a file of functions, and what elmonet fit would take as what.
+    """Show what is in a model or in a file of functions, and what elmonet fit would take as what.
 
     **Examples**
 
@@ -56,8 +60,7 @@ def info(
     if is_model(file):
         _tell_model(told, file)
     else:
-        names = flags(input, output, points, sensors, index)
-        _tell_data(told, file, {key: value for key, value in names.items() if value is not None})
+        _tell_data(told, file, flags(locals()))
     told.end()
 
 
@@ -79,7 +82,7 @@ def make(
     ],
     n_train: Annotated[int, typer.Option(min=1, help="Training functions.", metavar="N")] = 1000,
     n_test: Annotated[int, typer.Option(min=1, help="Test functions.", metavar="N")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random functions.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random functions.", metavar="N")] = 0,
     noise: Annotated[
         float,
         typer.Option(min=0, help="Relative noise on the inputs; inverse_source only.", metavar="NUMBER"),
@@ -91,7 +94,7 @@ def make(
         ),
     ] = False,
 ) -> None:
-    """Make one of the paper's problems, solved accurately, as a file.
+    """Make the data of one of the paper's problems, solved accurately.
 
     **Examples**
 
@@ -101,7 +104,7 @@ def make(
     """
     name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
     if noise and name != "inverse_source":
-        raise InputError(f"--noise is for inverse_source; {name} is made without. Leave --noise out.")
+        raise InputError(f"--noise is for inverse_source; {name} has no noise. Leave --noise out.")
     require_data_place(out, table=False)
     from elmonet import problems
     from elmonet.data.write import write_data
@@ -131,12 +134,14 @@ def convert(
     points: PointsName = None,
     sensors: SensorsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object and nothing else: understood, arrays, wrote."),
     ] = False,
 ) -> None:
-    """Write the functions of a file to one of another kind, with names that need no guess.
+    """Write the functions of a file to a file of another kind, with names that need no guess.
 
     **Examples**
 
@@ -149,7 +154,7 @@ def convert(
     require_data(source)
     require_data_place(out, source)
     told = Told(json)
-    names = flags(input, output, points, sensors, index)
+    names = flags(locals())
     written = understood(told, source, names).to_arrays()
     write_data(out, written)
     told.fact(arrays={k: v.shape for k, v in written.items()}, wrote=str(out))
@@ -159,20 +164,21 @@ def convert(
 
 def _tell_model(told: Told, file: Path) -> None:
     from elmonet import load
+    from elmonet.fitting.words import kind_in_words
 
     model = load(file)
-    solution, layout = model.solution_, model._layout
-    points = model._places_given
+    solution, layout = model.solution_, model.outputs_
+    points = model.outputs_.points
     low, high = points.min(axis=0), points.max(axis=0)
     inputs = (
         {"": model.input_shape_}
-        if model._inputs is None
-        else dict(zip(model._inputs.names, model._inputs.shapes, strict=True))
+        if model.inputs_.names is None
+        else dict(zip(model.inputs_.names, model.inputs_.shapes, strict=True))
     )
     shown = ", ".join(f"{n} (N, {', '.join(map(str, s))})".strip() for n, s in inputs.items())
     where = (
         f"at any point in {points.shape[1]}-D; predict needs --points"
-        if model._needs_points
+        if model.outputs_.scattered
         else f"(N, {', '.join(map(str, layout.shape))}) at {len(points)} points in {points.shape[1]}-D, or "
         "at any other"
     )
@@ -185,23 +191,25 @@ def _tell_model(told: Told, file: Path) -> None:
     told.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
     told.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
     told.line(
-        f"  leave-one-out error {solution.loo_error:.3g}, residual {solution.residual:.3g}, alpha "
-        f"{solution.alpha:.2g}, condition {solution.condition:.2g} ({solution.method})"
+        f"  expected error {model.expected_error_:.3g} ({kind_in_words(solution.error_kind)}), residual "
+        f"{solution.residual:.3g}, alpha {solution.alpha:.2g}, condition {solution.condition:.2g} "
+        f"({solution.method})"
     )
     told.fact(
         kind="model",
         path=str(file),
         bytes=file.stat().st_size,
         input_shape=model.input_shape_,
-        inputs=None if model._inputs is None else inputs,
-        output_shape=None if model._needs_points else layout.shape,
+        inputs=None if model.inputs_.names is None else inputs,
+        output_shape=None if model.outputs_.scattered else layout.shape,
         components=layout.names or layout.components,
         points=points.shape,
         low=low,
         high=high,
         branch=str(model.branch_),
         trunk=str(model.trunk_),
-        loo_error=solution.loo_error,
+        expected_error=model.expected_error_,
+        error_kind=solution.error_kind,
         residual=solution.residual,
         alpha=solution.alpha,
         condition=solution.condition,

@@ -13,24 +13,27 @@ from elmonet.cli.paths import require_data, require_place
 from elmonet.cli.telling import (
     IndexName,
     InputName,
+    MaxSize,
     OutputName,
     PointsName,
     SensorsName,
     Stopped,
     Told,
+    Transpose,
 )
 from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
+from elmonet.destination import destination
 
 __all__ = ["fit"]
 
-_BLOCKS = "In blocks: more than memory holds"
-_NETWORK = "Random features, nothing chosen"
+_BLOCKS = "In blocks: data larger than memory"
+_NETWORK = "Random features instead of a search"
 
 
 def fit(
     data: Annotated[
         Path,
-        typer.Argument(help="A file of functions; elmonet info tells what is in it.", metavar="DATA"),
+        typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA"),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="File of the model to write.", metavar="FILE")],
     input: InputName = None,
@@ -38,34 +41,49 @@ def fit(
     points: PointsName = None,
     sensors: SensorsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     missing: Annotated[
         str, typer.Option(help="What to do with NaN in the outputs: raise or ignore.", metavar="WORD")
     ] = "raise",
     time_budget: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds after which nothing new is tried.", metavar="SECONDS"),
+        typer.Option(min=0, help="Time for the search; then nothing new is tried.", metavar="SECONDS"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.", metavar="N")] = 0,
     width: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Random features.", metavar="N", show_default="1000", rich_help_panel=_NETWORK
+            min=1,
+            help="Number of random features.",
+            metavar="N",
+            show_default="1000",
+            rich_help_panel=_NETWORK,
         ),
     ] = None,
     activation: Annotated[
         str | None,
-        typer.Option(help="Their activation.", metavar="WORD", show_default="tanh", rich_help_panel=_NETWORK),
+        typer.Option(
+            help="Activation of these features.",
+            metavar="WORD",
+            show_default="tanh",
+            rich_help_panel=_NETWORK,
+        ),
     ] = None,
     scale: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Their scale.", metavar="NUMBER", show_default="0.5", rich_help_panel=_NETWORK
+            min=0,
+            help="Scale of their weights.",
+            metavar="NUMBER",
+            show_default="0.5",
+            rich_help_panel=_NETWORK,
         ),
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Take no more than this, as 2GB.",
+            help="Memory that the fit may use, such as 2GB.",
             metavar="SIZE",
             show_default="half of what is free",
             rich_help_panel=_BLOCKS,
@@ -74,7 +92,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="File that is written now and then, and gone on from.",
+            help="File for the state of the fit, to continue after a stop.",
             metavar="FILE",
             rich_help_panel=_BLOCKS,
         ),
@@ -87,18 +105,19 @@ def fit(
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: understood, summary, loo_error, leaderboard, "
-            "test_error; with a width understood, loo_error, alpha, test_error; in blocks understood, "
-            "functions, loo_error, alpha, rate; seconds, wrote.",
+            help="Print one JSON object and nothing else: understood, summary, expected_error, error_kind, "
+            "leaderboard, test_error; with a width understood, expected_error, error_kind, alpha, test_error; in "
+            "blocks understood, functions, expected_error, error_kind, alpha, rate; seconds, wrote. loo_error "
+            "is there if the error is a leave-one-out error.",
         ),
     ] = False,
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    Everything is chosen by leave-one-out. With a width, activation or scale, the features are random, as
-    given, and nothing is chosen but the ridge. So it is too for a file that memory cannot hold, and with
-    --memory, --checkpoint or --workers: these are read in blocks. With a checkpoint, such a fit goes on where
-    it was stopped or killed.
+    Everything is chosen by leave-one-out error. With --width, --activation or --scale, the features are
+    random as given, and only the strength of the ridge is chosen. The same holds for a file that is larger
+    than memory, and with --memory, --checkpoint or --workers: the file is then read in blocks. With
+    --checkpoint, a fit in blocks that was stopped or killed continues where it was.
 
     **Examples**
 
@@ -123,7 +142,7 @@ def fit(
     if checkpoint is not None:
         require_place(checkpoint, data)
     told = Told(json)
-    names = flags(input, output, points, sensors, index)
+    names = flags(locals())
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     asked = [f"--{name}" for name, value in blockwise.items() if value is not None]
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
@@ -140,7 +159,7 @@ def fit(
         model = _fit_auto(told, data, names, missing, time_budget, seed)
     model.save(out)
     if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
+        destination(checkpoint).unlink(missing_ok=True)
     seconds = perf_counter() - begun
     told.fact(seconds=seconds, wrote=str(out))
     told.line(f"{seconds:.1f} s; wrote {out}")
@@ -148,11 +167,11 @@ def fit(
 
 
 def _require_blocks(asked: list[str], missing: str, budget: float | None) -> None:
-    """Raise if an option was given that a fit in blocks does not know."""
+    """Raise if an option was given that a fit in blocks does not have."""
     because = f"with {asked[0]}" if asked else "because memory cannot hold them"
     if missing == "ignore":
         raise InputError(
-            f"the functions are read in blocks, {because}, and there every value must be known: --missing "
+            f"the functions are read in blocks, {because}, and then no value may be missing: --missing "
             "ignore needs a fit in memory. Leave out the functions with NaN."
         )
     _require_no_search(budget, because)
@@ -161,8 +180,8 @@ def _require_blocks(asked: list[str], missing: str, budget: float | None) -> Non
 def _require_no_search(budget: float | None, because: str) -> None:
     if budget is not None:
         raise InputError(
-            f"--time-budget limits a search, and there is none {because}: nothing is chosen but the ridge. "
-            "Leave one of them out."
+            f"--time-budget limits a search, and there is none {because}: only the strength of the ridge is "
+            "chosen. Leave one of them out."
         )
 
 
@@ -181,16 +200,18 @@ def _fit_auto(
 
 
 def _fit_in_memory(told: Told, path: Path, names: dict[str, Any], missing: str, model: Any) -> Any:
-    """Fit a model to everything in a file, and tell what came of it."""
+    """Fit a model to all functions of a file, and print how good it is."""
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
 
     data = understood(told, path, names)
     require_usable(data, missing)
-    model.fit(data.u_train, named_outputs(data, data.s_train), data.points)
-    if hasattr(model, "summary"):
+    sensors = None if isinstance(data.u_train, dict) else data.sensors
+    model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors)
+    if hasattr(model, "leaderboard_"):
         told.line(model.summary())
-        told.fact(summary=model.summary(), loo_error=model.loo_error_, leaderboard=model.leaderboard_)
+        told.fact(summary=model.summary(), leaderboard=model.leaderboard_)
+        told.fact(**_error_facts(model.expected_error_, model.error_kind_))
     else:
         _tell_solution(told, model)
     if data.u_test is not None:
@@ -212,20 +233,11 @@ def _fit_blocks(
     seed: int,
 ) -> Any:
     from elmonet import ELMDeepONet, Linear, fit_blocks
-    from elmonet.data.read import open_roles
-    from elmonet.data.stored import open_pairs
+    from elmonet.data.read import open_pairs
     from elmonet.progress import progress_bar
 
-    arrays, roles = open_roles(path, **names)
-    arrays.close()
+    u, s, points, roles = open_pairs(path, **names)
     tell_roles(told, path, roles)
-    if roles.scattered or isinstance(roles.u_train, dict):
-        what = "values that each have a point of their own" if roles.scattered else "several input functions"
-        raise InputError(
-            f"{what} are fitted in memory, not in blocks: leave out --memory, --checkpoint and --workers, "
-            "and give fewer functions if memory cannot hold them."
-        )
-    u, s, points = open_pairs(path, **names)
     functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
     components = f" with {s.shape[2]} components" if len(s.shape) > 2 else ""
     told.line(f"{functions:,} functions, inputs {inputs}, outputs at {M} points{components}")
@@ -236,24 +248,31 @@ def _fit_blocks(
         except KeyboardInterrupt:
             checkpoint = blockwise["checkpoint"]
             there = checkpoint is not None and checkpoint.exists()
-            raise Stopped("Stopped." + (" The same command goes on." if there else "")) from None
+            raise Stopped("Stopped." + (" The same command continues." if there else "")) from None
     rate = functions / (perf_counter() - begun)
-    _tell_solution(told, model, f", {rate:,.0f} functions a second")
+    _tell_solution(told, model, f", {rate:,.0f} functions per second")
     told.fact(functions=functions, rate=rate)
     return model
 
 
 def _tell_solution(told: Told, model: Any, more: str = "") -> None:
+    from elmonet.fitting.words import kind_in_words
+
     solution = model.solution_
     told.line(
-        f"leave-one-out error {solution.loo_error:.3g}, alpha {solution.alpha:.2g} ({solution.method}){more}"
+        f"expected error {solution.expected_error:.3g} ({kind_in_words(solution.error_kind)}), alpha "
+        f"{solution.alpha:.2g} ({solution.method}){more}"
     )
-    told.fact(loo_error=solution.loo_error, alpha=solution.alpha)
+    told.fact(alpha=solution.alpha, **_error_facts(solution.expected_error, solution.error_kind))
+
+
+def _error_facts(error: float, kind: str) -> dict[str, Any]:
+    facts = {"expected_error": error, "error_kind": kind}
+    return facts | ({"loo_error": error} if kind == "leave-one-out" else {})
 
 
 def _stored_bytes(path: Path) -> int:
     """The size of a file or folder that can be read in blocks; 0 of any other."""
-    if path.suffix.lower() not in (".zarr", ".h5", ".hdf5", "", ".npy"):
-        return 0
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    from elmonet.data.size_limit import stored_bytes
+
+    return stored_bytes(path) if path.suffix.lower() in (".zarr", ".h5", ".hdf5", "", ".npy") else 0

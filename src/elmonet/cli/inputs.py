@@ -1,4 +1,4 @@
-"""The input functions of a file, for a model that knows their shape."""
+"""The input functions of a file, for a model that was fitted to their shape."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from elmonet._check import InputError
 from elmonet.cli.understanding import named_outputs
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
-from elmonet.data.lazy import load
-from elmonet.data.role_search import Search
-from elmonet.layout import count
+from elmonet.data.lazy import last_axis_first, load
+from elmonet.data.understand import Contents
+from elmonet.form.inputs import count_of
 
-__all__ = ["Found", "points_from", "read_inputs"]
+__all__ = ["Found", "points_from", "read_inputs", "training_functions"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Found:
     @property
     def functions(self) -> int:
         """How many."""
-        return count(self.u) or 0
+        return count_of(self.u)
 
 
 def read_inputs(model: Any, path: Path, **names: Any) -> Found:
@@ -43,12 +43,12 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
 
     The names are those of `read`.
     """
-    asked = names.get("input") or []
-    with open_arrays(path) as arrays:
-        search = Search(arrays, names.get("index"))
-        given = search.named(asked, "input")
-        search.named(names.get("output"), "output")
-        own = {"input": model._inputs and model._inputs.names, "output": model._layout.names}
+    asked, max_bytes = names.get("input") or [], names.get("max_bytes")
+    with open_arrays(path, max_bytes) as arrays:
+        contents = Contents(arrays, index=names.get("index"))
+        given = contents.asked(asked, "input")
+        contents.asked(names.get("output"), "output")
+        own = {"input": model.inputs_.names, "output": model.outputs_.names}
         for flag, known in own.items():  # the names that the model was fitted with
             if names.get(flag) is None and known and all(name in arrays for name in known):
                 names[flag] = list(known)
@@ -62,14 +62,16 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
         why = f"its input functions {_said(u)} are not those of the model, {_wanted(model)}."
     except InputError as error:
         why = str(error)
-    with open_arrays(path) as arrays:
-        if model._inputs is not None:
-            return _several(model, path, arrays, given, why)
-        fitting = [name for name in given or arrays if _fits(model, arrays[name])]
+    with open_arrays(path, max_bytes) as opened:
+        turned = last_axis_first if names.get("transpose") else lambda array: array
+        found = {name: turned(array) for name, array in opened.items()}
+        if model.inputs_.names is not None:
+            return _several(model, path, found, given, why)
+        fitting = [name for name in given or found if _fits(model, found[name])]
         if len(fitting) != 1:
-            listed = ", ".join(f"{name} {tuple(arrays[name].shape)}" for name in given or arrays)
+            listed = ", ".join(f"{name} {tuple(found[name].shape)}" for name in given or found)
             raise InputError(
-                f"the model takes input functions {_wanted(model)}, one a row; in {str(path)!r} "
+                f"the model takes input functions {_wanted(model)}, one per row; in {str(path)!r} "
                 + (
                     f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
                     if fitting
@@ -77,13 +79,20 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
                     "training were sampled."
                 )
             )
-        u = _as_model(model, np.asarray(load(arrays[fitting[0]]), float))
+        u = _as_model(model, np.asarray(load(found[fitting[0]]), float))
         return Found(u, f"input functions: {fitting[0]} {u.shape}", why=why)
 
 
-def points_from(model: Any, given: str, path: Path) -> np.ndarray:
+def training_functions(model: Any, u: Any) -> tuple[int, str]:
+    """How many of the functions are training functions, and a word about it."""
+    seen, n = int(model.is_training_function(u).sum()), count_of(u)
+    told = "training functions" if seen == n else f"{seen} of them training functions"
+    return seen, f" ({told}: the error of new ones is larger)" if seen else ""
+
+
+def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.ndarray:
     """Where to predict: a file of points, or the name of an array in the file of functions."""
-    with open_arrays(given if Path(given).exists() else path) as arrays:
+    with open_arrays(given if Path(given).exists() else path, max_size) as arrays:
         if Path(given).exists():
             found = [np.asarray(load(array), float) for array in arrays.values()]
         elif given in arrays:
@@ -91,13 +100,13 @@ def points_from(model: Any, given: str, path: Path) -> np.ndarray:
         else:
             raise InputError(
                 f"--points {given}: there is no such file, and no such array in {str(path)!r}. There are: "
-                f"{Search(arrays, None).listed()}."
+                f"{Contents(arrays).listed()}."
             )
     if not found or len({len(column) if column.ndim else 0 for column in found}) > 1:
-        raise InputError(f"--points {given}: it must hold one list of points, (M, d), one a row.")
+        raise InputError(f"--points {given}: it must hold one list of points, (M, d), one per row.")
     points = found[0] if len(found) == 1 else np.column_stack(found)
     points = points.reshape(-1, 1) if points.ndim < 2 else points
-    dimension = model._places_given.shape[1]
+    dimension = model.outputs_.points.shape[1]
     if points.shape[-1] != dimension or points.size == 0:
         raise InputError(
             f"--points {given}: the points of this model have {dimension} coordinate(s), so that an array "
@@ -108,7 +117,7 @@ def points_from(model: Any, given: str, path: Path) -> np.ndarray:
 
 def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str], why: str) -> Found:
     """The inputs of a model with several, by their names or in the order given."""
-    wanted = model._inputs.names
+    wanted = model.inputs_.names
     chosen = dict(zip(wanted, given or wanted, strict=False))
     absent = [name for name in wanted if chosen.get(name) not in arrays]
     if absent or len(given) > len(wanted):
@@ -130,19 +139,19 @@ def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str]
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
     s = getattr(data, f"s_{part}")
-    told = f"{count(u)} {part + ' ' if data.u_test is not None else ''}functions"
+    told = f"{count_of(u)} {part + ' ' if data.u_test is not None else ''}functions"
     s = named_outputs(data, s)
     if isinstance(s, Scattered):
         return Found(u, told, s, s, data.sensors)
-    here = model._needs_points or (
-        data.points is not None and not np.array_equal(np.asarray(data.points), model._places_given)
+    here = model.outputs_.scattered or (
+        data.points is not None and not np.array_equal(np.asarray(data.points), model.outputs_.points)
     )
     return Found(u, told, data.points if here else None, s, data.sensors)
 
 
 def _fits(model: Any, u: Any) -> bool:
-    if model._inputs is not None:
-        return isinstance(u, dict) and {str(name) for name in u} == set(model._inputs.names)
+    if model.inputs_.names is not None:
+        return isinstance(u, dict) and {str(name) for name in u} == set(model.inputs_.names)
     shape = tuple(getattr(u, "shape", ()))[1:]
     return shape == model.input_shape_ or (len(shape) > 0 and np.prod(shape) == np.prod(model.input_shape_))
 
@@ -158,6 +167,6 @@ def _said(u: Any) -> str:
 
 
 def _wanted(model: Any) -> str:
-    if model._inputs is not None:
-        return ", ".join(model._inputs.names)
+    if model.inputs_.names is not None:
+        return ", ".join(model.inputs_.names)
     return f"(N, {', '.join(map(str, model.input_shape_))})"

@@ -9,11 +9,13 @@ import typer
 
 from elmonet._check import InputError
 from elmonet.cli.paths import open_model, require_data, require_place
-from elmonet.cli.telling import IndexName, InputName, OutputName, PointsName, Told, one_or_more
+from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
+from elmonet.cli.understanding import flags
+from elmonet.destination import replacing
 
 __all__ = ["plot"]
 
-_NOTHING_KNOWN = "function {} has no known value to compare with; take another --function."
+_NOTHING_KNOWN = "function {} has no value to compare with; name another --function."
 
 
 def plot(
@@ -31,6 +33,8 @@ def plot(
     output: OutputName = None,
     points: PointsName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Print one JSON object and nothing else: function, error, wrote."),
@@ -38,8 +42,8 @@ def plot(
 ) -> None:
     """Draw a prediction beside the truth.
 
-    On a line, on a plane, or, at scattered points, value by value. Of the file's test functions, or, if it
-    has none, of all.
+    On a line, on a plane, or, at scattered points, value by value. The functions are counted among the
+    file's test functions, or among all if it has none.
 
     **Examples**
 
@@ -47,20 +51,20 @@ def plot(
 
     elmonet plot operator.elmonet data.npz -o fit.png --function 7
     """
-    from elmonet.cli.inputs import read_inputs
+    from elmonet.cli.inputs import read_inputs, training_functions
     from elmonet.data import Scattered
-    from elmonet.layout import rows_of
+    from elmonet.form.inputs import rows_of
 
     if out.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
     require_place(out, model, data)
     fitted = open_model(model)
     require_data(data)
-    names = {"input": one_or_more(input), "output": one_or_more(output), "points": points, "index": index}
+    names = flags(locals())
     found = read_inputs(fitted, data, **names)
     if found.truth is None:
         raise InputError(
-            f"a picture needs output functions to compare, and in {str(data)!r} none is found: {found.why}"
+            f"a picture needs output functions to compare, and in {str(data)!r} there are none: {found.why}"
         )
     if function >= found.functions:
         raise InputError(
@@ -72,8 +76,9 @@ def plot(
     draw = _draw_scattered if isinstance(found.truth, Scattered) else _draw
     error = draw(fitted, u, found, function, component, out, data.stem)
     told = Told(json)
-    told.fact(function=function, error=error, wrote=str(out))
-    told.line(f"function {function}: relative error {error:.3g}; wrote {out}")
+    seen, about = training_functions(fitted, u)
+    told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
+    told.line(f"function {function}: relative error {error:.3g}{about.replace('functions', 'function')}; wrote {out}")
     told.end()
 
 
@@ -85,9 +90,9 @@ def _draw(
 
     from elmonet import OperatorData, relative_l2
     from elmonet import plot as pictures
-    from elmonet.layout import rows_of
+    from elmonet.form.inputs import rows_of
 
-    points = fitted._places_given if found.points is None else np.asarray(found.points, float)
+    points = fitted.outputs_.points if found.points is None else np.asarray(found.points, float)
     points = points.reshape(-1, points.shape[-1]) if points.ndim > 1 else points[:, None]
     own = rows_of(found.truth, function)
     predicted, truth, chosen = _one(fitted.predict(u, points=found.points), own, len(points), component)
@@ -162,11 +167,11 @@ def _components(values: Any, n: int) -> dict[str, Any]:
 
 
 def _told(values: Any) -> str:
-    return ", ".join(values) if isinstance(values, dict) else f"{values.size} values a function"
+    return ", ".join(values) if isinstance(values, dict) else f"{values.size} values per function"
 
 
 def _sensors(given: Any, m: int, points: Any) -> Any:
-    """Where the input is known, for its panel: given, or spread over the points; on a plane, no panel."""
+    """Sensors for the panel of the input: given, or spread over the points; on a plane, no panel."""
     import numpy as np
 
     if points.shape[1] == 1 and m > 1:
@@ -178,7 +183,7 @@ def _sensors(given: Any, m: int, points: Any) -> Any:
 
 
 class _Known:
-    """A model of which the prediction is known already."""
+    """Stands in for a model whose prediction is already computed."""
 
     def __init__(self, predicted: Any):
         self.predicted = predicted
@@ -208,5 +213,6 @@ def _save(axes: Any, out: Path) -> None:
     from matplotlib import pyplot
 
     figure = np.ravel(axes)[0].figure
-    figure.savefig(out, dpi=150, bbox_inches="tight")
+    with replacing(out) as new:
+        figure.savefig(new, dpi=150, bbox_inches="tight")
     pyplot.close(figure)

@@ -13,11 +13,12 @@ from elmonet.cli.paths import open_model, require_data, require_data_place
 from elmonet.cli.telling import (
     IndexName,
     InputName,
+    MaxSize,
     OutputName,
     Told,
-    one_or_more,
+    Transpose,
 )
-from elmonet.cli.understanding import relative_error
+from elmonet.cli.understanding import flags, relative_error
 
 __all__ = ["predict"]
 
@@ -39,25 +40,27 @@ def predict(
         typer.Option(
             help="Where to predict: a npy or csv file, or a name in DATA.",
             metavar="FILE",
-            show_default="the points of the training",
+            show_default="the training points",
         ),
     ] = None,
     input: InputName = None,
     output: OutputName = None,
     index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
     json: Annotated[
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: functions, shapes, seconds, wrote, and, if the "
+            help="Print one JSON object and nothing else: functions, training_functions, shapes, seconds, wrote, and, if the "
             "file holds outputs, error.",
         ),
     ] = False,
 ) -> None:
     """Predict output functions for the input functions in a file.
 
-    Writes the predictions s and their points; to csv and npy, the predictions alone. Of a file with test
-    functions, these are predicted. If the file holds output functions too, their error is told.
+    Writes the predictions s and their points; to csv and npy, the predictions alone. If the file has test
+    functions, these are predicted. If it holds output functions too, the error is printed.
 
     **Examples**
 
@@ -65,7 +68,7 @@ def predict(
 
     elmonet predict operator.elmonet new.npz -o predictions.h5 --points grid.npy
     """
-    from elmonet.cli.inputs import points_from, read_inputs
+    from elmonet.cli.inputs import points_from, read_inputs, training_functions
     from elmonet.data import Scattered
     from elmonet.data.write import write_data
 
@@ -73,14 +76,19 @@ def predict(
     require_data(data)
     require_data_place(out, model, data)
     told = Told(json)
-    found = read_inputs(fitted, data, input=one_or_more(input), output=one_or_more(output), index=index)
-    where = found.points if points is None else points_from(fitted, points, data)
-    if where is None and fitted._needs_points:
+    names = {
+        **flags(locals()),
+        "points": None,
+    }  # here --points says where to predict
+    found = read_inputs(fitted, data, **names)
+    where = found.points if points is None else points_from(fitted, points, data, max_size)
+    if where is None and fitted.outputs_.scattered:
         raise InputError(
             "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
-            f"array (M, {fitted._places_given.shape[1]}) with one point a row."
+            f"array (M, {fitted.outputs_.points.shape[1]}) with one point per row."
         )
-    told.line(f"{data}: {found.told}")
+    seen, about = training_functions(fitted, found.u)
+    told.line(f"{data}: {found.told}{about}")
     begun = perf_counter()
     predicted = fitted.predict(found.u, points=where)
     seconds = perf_counter() - begun
@@ -89,9 +97,9 @@ def predict(
     if isinstance(where, Scattered):
         arrays |= {"index": where.index, "points": where.points}
     elif out.suffix.lower() not in (".npy", ".csv"):
-        arrays["points"] = fitted._places_given if where is None else where
+        arrays["points"] = fitted.outputs_.points if where is None else where
     write_data(out, arrays)
-    told.fact(functions=found.functions, shapes=shapes, seconds=seconds, wrote=str(out))
+    told.fact(functions=found.functions, training_functions=seen, shapes=shapes, seconds=seconds, wrote=str(out))
     told.line(
         f"{found.functions} functions in {1e3 * seconds:.3g} ms; wrote "
         + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())

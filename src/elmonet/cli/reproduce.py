@@ -31,12 +31,12 @@ def reproduce(
         bool, typer.Option("--full", help="10,000 epochs, ten trials, widths up to 10,000: about an hour.")
     ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of results and report.")] = Path("results"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")] = False,
     json: Annotated[
         Path | None,
-        typer.Option("--json", help="Write the numbers there too; - prints them instead of tables."),
+        typer.Option("--json", help="Also write the numbers to this file; - prints them instead of tables."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data and the networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.")] = 0,
     seconds: Annotated[
         float | None, typer.Option(min=0, help="Limit for each training.", show_default="12, full: none")
     ] = None,
@@ -93,7 +93,7 @@ def reproduce(
             results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)
         except KeyboardInterrupt:
             raise Stopped(
-                f"Stopped. What is finished is kept in {out}; the same command with --resume goes on."
+                f"Stopped. What is finished is kept in {out}; the same command with --resume continues."
             ) from None
     if str(json) == "-":
         sys.stdout.write(as_json(results))

@@ -1,4 +1,4 @@
-"""What all verbs share: options, and how they tell things, to people or to programs."""
+"""What all verbs share: options, and how they print results, for people or for programs."""
 
 from __future__ import annotations
 
@@ -17,56 +17,47 @@ import typer
 __all__ = [
     "IndexName",
     "InputName",
+    "MaxSize",
     "OutputName",
     "PointsName",
     "SensorsName",
     "Stopped",
     "Told",
+    "Transpose",
     "complain",
     "one_or_more",
     "plain_warnings",
 ]
 
+
+def _name(flag: str, help: str) -> Any:
+    return typer.Option(flag, help=help, metavar="NAME", show_default="guessed")
+
+
 InputName = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        help="Name of the input functions; twice or more for several.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    list[str] | None, _name("--input", "Name of the input functions; repeat the option for several.")
 ]
 OutputName = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--output",
-        help="Name of the output functions; several are components.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    list[str] | None, _name("--output", "Name of the output functions; repeat it for components.")
 ]
 PointsName = Annotated[
-    str | None,
-    typer.Option(
-        "--points",
-        help="Name of the output points, or a npy or csv file of them.",
-        metavar="NAME",
-        show_default="guessed",
-    ),
+    str | None, _name("--points", "Name of the output points, or a npy or csv file of them.")
 ]
-SensorsName = Annotated[
-    str | None,
-    typer.Option(
-        "--sensors", help="The same for the input functions.", metavar="NAME", show_default="guessed"
-    ),
-]
+SensorsName = Annotated[str | None, _name("--sensors", "The same for the input functions.")]
 IndexName = Annotated[
+    str | None, _name("--index", "Name of the integers that say to which function a value belongs.")
+]
+Transpose = Annotated[
+    bool,
+    typer.Option("--transpose", help="Each column is a function, not each row."),
+]
+MaxSize = Annotated[
     str | None,
     typer.Option(
-        "--index",
-        help="Name of the integers that say which function a value belongs to.",
-        metavar="NAME",
-        show_default="guessed",
+        "--max-size",
+        help="Limit of what is unpacked from a file, such as 4GB.",
+        metavar="SIZE",
+        show_default="200 times the file, at least 1GB",
     ),
 ]
 _NARROWEST = 40
@@ -79,7 +70,7 @@ class Stopped(Exception):
 
 
 class Told:
-    """What a verb has to tell: lines for people as they come, or one JSON object at the end."""
+    """What a verb prints: lines for people as they come, or one JSON object at the end."""
 
     def __init__(self, as_json: bool):
         self.as_json = as_json

@@ -10,19 +10,16 @@ from elmonet.cli.telling import Told, one_or_more
 __all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood"]
 
 
-def flags(input: Any, output: Any, points: Any, sensors: Any, index: Any) -> dict[str, Any]:
-    """The options that name arrays, as `elmonet.read` takes them."""
-    return {
-        "input": one_or_more(input),
-        "output": one_or_more(output),
-        "points": points,
-        "sensors": sensors,
-        "index": index,
-    }
+def flags(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a verb that are about reading, and were given, as `elmonet.read` takes them."""
+    names = {name: options.get(name) for name in ("points", "sensors", "index", "transpose")}
+    names |= {name: one_or_more(options[name]) for name in ("input", "output")}
+    names["max_bytes"] = options["max_size"]
+    return {name: value for name, value in names.items() if value is not None and value is not False}
 
 
 def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
-    """Read a file, and tell what is taken as what."""
+    """Read a file, and print what is taken as what."""
     from elmonet.data.read import read_with_roles
 
     data, roles = read_with_roles(path, **names)
@@ -31,7 +28,7 @@ def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
 
 
 def tell_roles(told: Told, path: Path, roles: Any) -> None:
-    """Tell what is taken as what."""
+    """Print what is taken as what."""
     told.line(f"{path}:")
     for reason in roles.reasons:
         told.line(f"  {reason}")

@@ -1,4 +1,4 @@
-"""Numbers and points that a fit would refuse, told in terms of the options."""
+"""Numbers and points that a fit would refuse, in messages that name the options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["require_usable"]
 
 
 def require_usable(data: OperatorData, missing: str) -> None:
-    """Raise about complex numbers, NaN, infinity, and output points that are not known."""
+    """Raise if there are complex numbers, NaN or infinity, or if the output points are not in the file."""
     inputs = data.u_train if isinstance(data.u_train, dict) else {"": data.u_train}
     for name, u in inputs.items():
         what = f"the input functions {name}".strip()
@@ -24,12 +24,12 @@ def require_usable(data: OperatorData, missing: str) -> None:
     if missing == "ignore":
         _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Leave these functions out.")
     else:
-        advice = "With --missing ignore, NaN is a value that is not known, and left out of the fit."
+        advice = "With --missing ignore, NaN marks a missing value, which is left out of the fit."
         _require_finite("the output functions", s, advice)
     shape = s.shape[1:-1] if data.components else s.shape[1:]
     if data.points is None and math.prod(shape) > 1 and shape not in _guessed(data.u_train):
         raise InputError(
-            f"the file does not say where the output functions, of shape {shape}, are known. Say it: "
+            f"the file does not say where the output functions, of shape {shape}, are given. Say it: "
             f"--points NAME or FILE, an array ({math.prod(shape)}, d) with one point for each value."
         )
 
@@ -46,7 +46,7 @@ def _require_finite(what: str, functions: np.ndarray, advice: str) -> None:
 
 
 def _guessed(u: np.ndarray | dict[str, np.ndarray]) -> list[tuple[int, ...]]:
-    """The shapes of outputs that are taken to be known where the inputs are."""
+    """The shapes of outputs that are taken to have the sensors of the inputs as points."""
     if isinstance(u, dict):
         return [(sum(math.prod(part.shape[1:]) for part in u.values()),)]
     return [u.shape[1:], u.shape[2:]]

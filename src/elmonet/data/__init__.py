@@ -1,4 +1,8 @@
-"""Data sets of input and output functions, and the files they come from."""
+"""Data sets of input and output functions, and the files they come from.
+
+A file is read in three steps: `formats` opens it and gives arrays by name, `understand` finds what is what
+and says why, `assemble` puts the arrays into their roles; `read` does all three.
+"""
 
 from elmonet.data.operator_data import OperatorData
 from elmonet.data.read import read

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from elmonet.data.size_limit import SizeLimit
+
 __all__ = ["COMPONENT_DIMS", "Arrays"]
 
 # Dimensions of this name hold the components of a vector.
@@ -20,6 +22,7 @@ class Arrays(dict[str, Any]):
     dims : for some arrays the names of their dimensions (NetCDF).
     labels : for some dimensions the names of their entries (NetCDF).
     skipped : names of what is no array of numbers.
+    limit : how much may be unpacked from the file, if there is one.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -28,11 +31,17 @@ class Arrays(dict[str, Any]):
         self.dims: dict[str, tuple[str, ...]] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
         self.skipped: list[str] = []
+        self.limit: SizeLimit | None = None
         self._close: list[Callable[[], Any]] = []
 
     def keep_open(self, file: Any) -> None:
         """Remember a file that the arrays are read from."""
         self._close.append(file.close)
+
+    def unpack(self, count: int) -> None:
+        """Raise if so many more bytes than before are too much to unpack from the file."""
+        if self.limit is not None:
+            self.limit.take(count)
 
     def close(self) -> None:
         """Close the file; arrays that were not read are lost."""
@@ -44,10 +53,3 @@ class Arrays(dict[str, Any]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def copy(self) -> Arrays:
-        """The same arrays in a record of their own."""
-        other = Arrays(self)
-        other.format, other.dims, other.labels = self.format, dict(self.dims), dict(self.labels)
-        other.skipped, other._close = list(self.skipped), self._close
-        return other

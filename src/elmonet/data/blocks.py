@@ -47,14 +47,14 @@ class Blocks:
         for name, array in (("X", self.u), ("y", self.s)):
             if not hasattr(array, "shape") or len(array.shape) < 2 or 0 in array.shape:
                 raise InputError(
-                    f"{name} must hold one function a row, (N, ...), and not be empty; got "
+                    f"{name} must hold one function per row, (N, ...), and not be empty; got "
                     f"{getattr(array, 'shape', type(array).__name__)}."
                 )
             if np.dtype(array.dtype).kind not in "fiu":
                 raise InputError(f"{name} must hold real numbers, got the type {array.dtype}.")
         if self.u.shape[0] != self.s.shape[0]:
             raise InputError(
-                "X and y must hold the same number of functions, one a row; got X "
+                "X and y must hold the same number of functions, one per row; got X "
                 f"{tuple(self.u.shape)} and y {tuple(self.s.shape)}."
             )
 

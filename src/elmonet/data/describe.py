@@ -12,25 +12,26 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.formats import open_arrays
-from elmonet.data.read import find_given_roles
+from elmonet.data.read import understand
+from elmonet.data.size_limit import stored_bytes
 
 __all__ = ["describe_file"]
 
 _BLOCK = 1 << 26  # bytes that are looked at at a time
 
 
-def describe_file(path: str | os.PathLike[str], **flags: Any) -> dict[str, Any]:
+def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flags: Any) -> dict[str, Any]:
     """The format of a file, its arrays with shape, type, range and number of NaN, and what is taken as what.
 
     Returns a dict with ``format``, ``bytes``, ``arrays`` (dicts of name, shape, dtype, min, max, nan),
     ``skipped`` (names of what is not numbers), and either ``roles`` with the sentences ``reasons``, or
     ``error``. The flags are those of `read`.
     """
-    with open_arrays(path) as arrays:
+    with open_arrays(path, max_bytes) as arrays:
         told: dict[str, Any] = {
             "path": str(path),
             "format": arrays.format,
-            "bytes": _size(Path(path)),
+            "bytes": stored_bytes(Path(path)),
             "arrays": [{"name": name, **_looked_at(array)} for name, array in arrays.items()],
             "skipped": list(arrays.skipped),
             "roles": None,
@@ -38,7 +39,7 @@ def describe_file(path: str | os.PathLike[str], **flags: Any) -> dict[str, Any]:
             "error": None,
         }
         try:
-            roles = find_given_roles(arrays, **flags)
+            roles = understand(arrays, max_bytes=max_bytes, **flags)
         except InputError as error:
             told["error"] = str(error)
         else:
@@ -68,8 +69,3 @@ def _looked_at(array: Any) -> dict[str, Any]:
         "max": most if known_range else None,
         "nan": nan,
     }
-
-
-def _size(path: Path) -> int:
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())

@@ -10,7 +10,7 @@ import numpy as np
 
 from elmonet.data.guard import reading, require_room
 
-__all__ = ["Lazy", "by_rows", "load"]
+__all__ = ["Lazy", "by_rows", "last_axis_first", "load", "point_array"]
 
 Read = Callable[[int, int, tuple], Any]
 
@@ -54,7 +54,10 @@ class Lazy:
         return np.stack(rows) if rows else self._rows(0, 0, rest)
 
     def _rows(self, start: int, stop: int, rest: tuple) -> np.ndarray:
-        row = self.dtype.itemsize * math.prod(self.shape[1:])
+        taken = [
+            len(range(n)[key]) for n, key in zip(self.shape[1:], rest, strict=False) if type(key) is slice
+        ]
+        row = self.dtype.itemsize * math.prod((*taken, *self.shape[1 + len(rest) :]))
         require_room(row * (stop - start), self._name)
         with reading(self._name):
             return np.asarray(self._read(start, stop, rest))
@@ -98,6 +101,27 @@ def by_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = ()
     return Lazy((sources[0].shape[0], *sample.shape[1:]), sample.dtype, read, name)
 
 
+def last_axis_first(source: Any) -> Any:
+    """An array (..., N) as (N, ...): at once, or for a lazy one when its rows are read."""
+    if isinstance(source, np.ndarray):
+        return np.moveaxis(source, -1, 0) if source.ndim else source
+    if source.ndim < 2:
+        return source
+    between = (slice(None),) * (source.ndim - 1)
+
+    def read(start: int, stop: int, rest: tuple) -> np.ndarray:
+        return np.moveaxis(source[(*between, slice(start, stop))], -1, 0)[(slice(None), *rest)]
+
+    return Lazy((source.shape[-1], *source.shape[:-1]), source.dtype, read, source._name)
+
+
 def load(array: Any) -> np.ndarray:
     """An array in memory, as it is."""
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
+
+
+def point_array(array: Any) -> np.ndarray:
+    """Points as (n, d), from (n, d), (n,), (1, n) or a grid (..., d)."""
+    values = load(array).astype(np.float64)
+    in_a_row = values.ndim == 2 and values.shape[0] == 1 and values.shape[1] > 1
+    return values.reshape(-1, 1 if values.ndim < 2 or in_a_row else values.shape[-1])

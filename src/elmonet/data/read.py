@@ -1,26 +1,25 @@
-"""Files of functions to `OperatorData`, and what a file holds."""
+"""Files of functions to `OperatorData`, in three steps: `formats` open, `understand`, `assemble`."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
+from elmonet._check import FunctionsInColumnsWarning, InputError
 from elmonet.data.arrays import Arrays
-from elmonet.data.assemble import assemble
-from elmonet.data.axes import point_array
+from elmonet.data.assemble import as_images, assemble, flat
 from elmonet.data.formats import open_arrays
-from elmonet.data.formats.netcdf import from_dataset
+from elmonet.data.formats.netcdf import add_dataset
 from elmonet.data.guard import require_room
-from elmonet.data.lazy import Lazy, load
+from elmonet.data.lazy import Lazy, by_rows, load, point_array
 from elmonet.data.operator_data import OperatorData
-from elmonet.data.roles import Roles, find_roles
-from elmonet.interpolation import as_grid
+from elmonet.data.understand import Roles, find_roles
 
-__all__ = ["find_given_roles", "open_roles", "read", "read_with_roles"]
+__all__ = ["open_pairs", "read", "read_with_roles", "understand"]
 
 
 def read(
@@ -31,6 +30,8 @@ def read(
     points: Any = None,
     sensors: Any = None,
     index: Any = None,
+    transpose: bool = False,
+    max_bytes: int | str | None = None,
 ) -> OperatorData:
     """Read input and output functions from a file, a folder or an ``xarray.Dataset``.
 
@@ -46,6 +47,11 @@ def read(
     sensors : the same for the inputs.
     index : name of the integers that say which function a value belongs to, where each has a point of its
         own.
+    transpose : each column is a function, (m, N) and (M, N), as is common in MATLAB; of arrays with more
+        axes, the last one counts the functions. Where the file's coordinates fit the columns only, a
+        `FunctionsInColumnsWarning` says so.
+    max_bytes : how much may be unpacked from the file, as a number or as "4GB". By default 200 times the
+        file's size, or 1 GiB if that is more: a small file that unpacks to more is refused.
 
     Raises `FileError`, `InputError` that lists the arrays, or, before it is read, `NotEnoughMemory`.
 
@@ -58,56 +64,83 @@ def read(
     OperatorData 'heat': 5 functions
       u (N, 8) -> s (N, 3) at 3 points in 1-D
     """
-    flags = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
-    return read_with_roles(source, **flags)[0]
+    names = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
+    data, roles = read_with_roles(source, transpose=transpose, max_bytes=max_bytes, **names)
+    if roles.doubt:
+        warnings.warn(roles.doubt, FunctionsInColumnsWarning, stacklevel=2)
+    return data
 
 
-def read_with_roles(source: Any, **flags: Any) -> tuple[OperatorData, Roles]:
+def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tuple[OperatorData, Roles]:
     """As `read`, with what was taken as what."""
-    arrays, roles = open_roles(source, **flags)
-    try:
-        parts = vars(assemble(arrays, roles))
-        on_disk = [part for part in parts.values() if isinstance(part, (Lazy, np.memmap))]
-        require_room(sum(int(part.nbytes) for part in on_disk), "holding these functions in memory")
-        found = {key: _loaded(part) for key, part in parts.items()}
+    with _opened(source, max_bytes) as arrays:
+        roles = understand(arrays, max_bytes=max_bytes, **names)
+        parts = assemble(arrays, roles)
+        each = (e for part in parts.values() for e in (part.values() if isinstance(part, dict) else [part]))
+        on_disk = sum(int(array.nbytes) for array in each if isinstance(array, (Lazy, np.memmap)))
+        require_room(on_disk, "holding these functions in memory")
+        arrays.unpack(on_disk)
+        parts = {key: _in_memory(part) for key, part in parts.items()}
         for key in ("u_train", "u_test"):
-            found[key] = _as_images(found[key], found["sensors"])
-        return OperatorData(**found, name=_name(source)), roles
-    finally:
-        arrays.close()
+            parts[key] = as_images(parts[key], parts["sensors"])
+        return OperatorData(**parts, name=_name(source)), roles
 
 
-def open_roles(source: Any, **flags: Any) -> tuple[Arrays, Roles]:
-    """The arrays of a source, with those that are given beside it, and their roles."""
-    if type(source).__module__.split(".")[0] == "xarray":
-        if not hasattr(source, "data_vars"):
-            raise InputError(
-                f"expected an xarray.Dataset, got a {type(source).__name__}. Call .to_dataset() first."
-            )
-        arrays = from_dataset(source)
-    else:
-        arrays = open_arrays(source)
+def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np.ndarray | None, Roles]:
+    """Inputs u (N, ...), outputs s (N, M) or (N, M, c), points (M, d) or None, and what was taken as what.
+
+    The flags are those of `read`. Arrays of zarr, HDF5, NetCDF and npy stay where they are and are read by
+    slicing, to fit in blocks.
+    """
+    arrays = _opened(path, flags.get("max_bytes"))
     try:
-        return arrays, find_given_roles(arrays, **flags)
+        roles = understand(arrays, **flags)
+        if roles.scattered or isinstance(roles.u_train, dict):
+            kind = (
+                "values that each have a point of their own" if roles.scattered else "several input functions"
+            )
+            raise InputError(
+                f"{kind} are fitted in memory, not in blocks: leave out --memory, --checkpoint and "
+                f"--workers; in Python data = read({str(path)!r}), then fit(data.u_train, data.s_train)."
+            )
+        parts = assemble(arrays, roles)
     except BaseException:
         arrays.close()
         raise
+    s = parts["s_train"]
+    if s.ndim > 2 and not (roles.components and s.ndim == 3):
+        s = by_rows(flat, s)
+    return parts["u_train"], s, parts["points"], roles
 
 
-def find_given_roles(arrays: Arrays, **flags: Any) -> Roles:
+def understand(arrays: Arrays, *, transpose: bool = False, max_bytes: Any = None, **names: Any) -> Roles:
     """As `find_roles`, where points and sensors may also be arrays or files."""
-    return find_roles(arrays, **{flag: _given(arrays, flag, value) for flag, value in flags.items()})
+    names = {flag: _beside(arrays, flag, value, max_bytes) for flag, value in names.items()}
+    return find_roles(arrays, transpose=transpose, **names)
 
 
-def _given(arrays: Arrays, flag: str, value: Any) -> Any:
+def _opened(source: Any, max_bytes: Any) -> Arrays:
+    if type(source).__module__.split(".")[0] != "xarray":
+        return open_arrays(source, max_bytes)
+    if not hasattr(source, "data_vars"):
+        raise InputError(
+            f"expected an xarray.Dataset, got a {type(source).__name__}. Call .to_dataset() first."
+        )
+    arrays = Arrays()
+    add_dataset(arrays, source, "the dataset")
+    return arrays
+
+
+def _beside(arrays: Arrays, flag: str, value: Any, max_bytes: Any) -> Any:
     """Names as they are; an array or a file of coordinates is put beside the others under its own name."""
     several = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
-    if value is None or several or (isinstance(value, str) and not _is_file(value, arrays)):
+    is_name = isinstance(value, str) and (value in arrays or "." not in value or not Path(value).is_file())
+    if value is None or several or is_name:
         return value
     name = f"given as {flag}"
     if isinstance(value, (str, os.PathLike)):
         name = Path(value).name
-        with open_arrays(value) as beside:
+        with open_arrays(value, max_bytes) as beside:
             columns = [point_array(array) for array in beside.values()]
         if len({len(column) for column in columns}) != 1:
             raise InputError(f"{str(value)!r}, given for {flag}, must hold one list of points.")
@@ -116,25 +149,10 @@ def _given(arrays: Arrays, flag: str, value: Any) -> Any:
     return name
 
 
-def _is_file(value: str, arrays: Arrays) -> bool:
-    return value not in arrays and "." in value and Path(value).is_file()
-
-
-def _loaded(part: Any) -> Any:
+def _in_memory(part: Any) -> Any:
     if isinstance(part, dict):
         return {key: load(array) for key, array in part.items()}
     return load(part) if isinstance(part, (Lazy, np.ndarray)) else part
-
-
-def _as_images(u: Any, sensors: Any) -> Any:
-    """Rows (N, m) at sensors that are a grid of a plane, row by row, as images (N, H, W)."""
-    if u is None or isinstance(u, dict) or u.ndim != 2 or sensors is None or np.shape(sensors)[1:] != (2,):
-        return u
-    axes, order = as_grid(np.asarray(sensors, float))
-    row_by_row = np.array_equal(order, np.arange(len(order)))
-    if axes is None or min(len(axis) for axis in axes) < 2 or not row_by_row:
-        return u
-    return u.reshape(len(u), *(len(axis) for axis in axes))
 
 
 def _name(source: Any) -> str:

@@ -1,4 +1,4 @@
-"""Functions that were measured at different places, at common places."""
+"""Functions that were measured at different places, interpolated to common places."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _BEYOND = 0.1  # of a function's own box, by which a place may lie outside of it
 
 
 def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
-    """Input functions that are each known at sensors of their own, at common sensors: (N, m).
+    """Input functions that each have their own sensors, interpolated to common sensors: (N, m).
 
     Splines on grids, radial basis functions elsewhere. Where a common sensor lies outside of the box of a
     function's own sensors by more than a tenth of its size, an `ExtrapolationWarning` says so.
 
     Parameters
     ----------
-    values : list with one entry a function: its values (m_i,).
-    sensors : list with one entry a function: where these are known, (m_i, d), or (m_i,) if d = 1.
+    values : list with one entry per function: its values (m_i,).
+    sensors : list with one entry per function: where these were measured, (m_i, d), or (m_i,) if d = 1.
     new_sensors : (m, d), or (m,).
 
     Examples

@@ -1,4 +1,4 @@
-"""Outputs that are known at different points for every function."""
+"""Outputs with different points for each function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scattered:
     ----------
     index : (K,) integers, which function: row ``index[k]`` of the inputs.
     points : (K, d), or (K,) if d = 1.
-    values : (K,), or (K, c) for c components; None if only the places are meant, as for `predict`.
+    values : (K,), or (K, c) for c components; None for places without values, as for `predict`.
 
     Examples
     --------
@@ -64,9 +64,9 @@ class Scattered:
 
     @classmethod
     def of(cls, values: Any, points: Any) -> Self:
-        """From lists with one entry a function: its values (M_i,) or (M_i, c), and its points (M_i, d).
+        """From lists with one entry per function: its values (M_i,) or (M_i, c), and its points (M_i, d).
 
-        Values None: only the places are meant.
+        Values None: places without values.
         """
         places = [coordinates(p) for p in points]
         index = np.repeat(np.arange(len(places)), [len(p) for p in places])
@@ -88,7 +88,7 @@ class Scattered:
         return int(self.index.max()) + 1
 
     def of_functions(self, rows: Any) -> Self:
-        """Those of some functions (an array of their indices), numbered anew in that order."""
+        """Those of some functions (an array of their indices), numbered from 0 in that order."""
         rows = np.asarray(rows)
         new = np.full(max(self.n_functions, int(rows.max()) + 1), -1)
         new[rows] = np.arange(len(rows))

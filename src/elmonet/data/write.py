@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elmonet._check import FileError, InputError
+from elmonet.data.formats.detect import ZARR_MARKS
 from elmonet.data.guard import extra
+from elmonet.destination import destination, replacing
 
-__all__ = ["WRITTEN", "write_data"]
+__all__ = ["require_writable", "write_data"]
 
 
 def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
@@ -26,13 +25,29 @@ def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     is replaced once the new file is whole.
     """
     path = Path(path)
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise FileError(f"cannot write {str(path)!r}: its ending must be one of {WRITTEN}.")
+    require_writable(path)
     if not arrays:
         raise InputError(f"there is no array to write to {str(path)!r}.")
-    with _replacing(path) as temporary:
-        writer(temporary, {str(name): _plain(array, str(name)) for name, array in arrays.items()})
+    with replacing(path, folder=_is_folder(path)) as new:
+        plain = {str(name): _plain(array, str(name)) for name, array in arrays.items()}
+        _WRITERS[path.suffix.lower()](new, plain)
+
+
+def require_writable(path: Path) -> None:
+    """Raise `FileError` unless arrays can be written to a file or folder of this name, at this place."""
+    if path.suffix.lower() not in _WRITERS:
+        endings = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)
+        raise FileError(f"cannot write {str(path)!r}: its ending must be one of {endings}.")
+    real = destination(path, folder=_is_folder(path))
+    if real.is_dir() and not _may_replace(real):
+        raise FileError(
+            f"cannot write {str(path)!r}: the folder holds other things than arrays, which would be lost. "
+            f"Name a file, as {str(path / 'functions.npz')!r}, or a new folder."
+        )
+
+
+def _is_folder(path: Path) -> bool:
+    return path.suffix.lower() in ("", ".zarr")
 
 
 def _plain(array: Any, name: str) -> np.ndarray:
@@ -42,39 +57,10 @@ def _plain(array: Any, name: str) -> np.ndarray:
     return array
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A place to write in the same folder, from where the result is moved to `path` when it is whole."""
-    if not path.parent.is_dir():
-        raise FileError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}.")
-    folder = path.suffix.lower() in ("", ".zarr")
-    if path.is_dir() != folder and path.exists():
-        raise FileError(
-            f"cannot write {str(path)!r}: a {'file' if folder else 'folder'} of this name is there."
-        )
-    if folder and path.is_dir() and not _may_replace(path):
-        raise FileError(
-            f"cannot write {str(path)!r}: this folder holds other things than arrays. Name another, or "
-            "remove it."
-        )
-    place = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
-    try:
-        new = place / path.name
-        yield new
-        if folder and path.exists():
-            os.replace(path, place / "old")
-        elif not folder:
-            with new.open("rb+") as file:
-                os.fsync(file.fileno())
-        os.replace(new, path)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
 def _may_replace(folder: Path) -> bool:
     """Whether a folder is of zarr, or holds npy files and nothing else."""
     names = [entry.name for entry in folder.iterdir()]
-    return bool({"zarr.json", ".zgroup"} & set(names)) or all(name.endswith(".npy") for name in names)
+    return any(name in ZARR_MARKS for name in names) or all(name.endswith(".npy") for name in names)
 
 
 def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -165,4 +151,3 @@ _WRITERS: dict[str, Callable[[Path, dict[str, np.ndarray]], None]] = {
     ".nc": _netcdf,
     ".csv": _csv,
 }
-WRITTEN = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)

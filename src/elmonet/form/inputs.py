@@ -12,7 +12,7 @@ from elmonet._check import InputError, coordinates, functions, plain
 from elmonet.form.transforms import Affine, log_inputs, standardise
 from elmonet.interpolation import as_grid
 
-__all__ = ["InputForm", "find_inputs", "rows_of"]
+__all__ = ["InputForm", "count_of", "find_inputs", "rows_of"]
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,11 @@ def find_inputs(
 def rows_of(X: Any, rows: Any) -> Any:
     """Some functions (an index or a slice) of an array, or of each array of a dictionary."""
     return {name: part[rows] for name, part in X.items()} if isinstance(X, dict) else X[rows]
+
+
+def count_of(X: Any) -> int:
+    """How many functions an array, or a dictionary of arrays, holds."""
+    return len(next(iter(X.values())) if isinstance(X, dict) else X)
 
 
 def _checked_sensors(sensors: Any, form: InputForm, n: int) -> np.ndarray:

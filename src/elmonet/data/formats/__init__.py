@@ -9,34 +9,41 @@ from pathlib import Path
 from elmonet.data.arrays import Arrays
 from elmonet.data.formats.detect import SUPPORTED, file_format
 from elmonet.data.guard import opening
+from elmonet.data.size_limit import SizeLimit
 
 __all__ = ["READERS", "SUPPORTED", "open_arrays"]
 
+# Module and function; each function adds the arrays of a file to a record of arrays.
 READERS = {
-    "npz": ("npy", "open_npz"),
-    "npy": ("npy", "open_npy"),
-    "npy folder": ("npy", "open_folder"),
-    "torch": ("torch_file", "open_torch"),
-    "matlab": ("matlab", "open_matlab"),
-    "matlab 7.3": ("matlab", "open_matlab73"),
-    "hdf5": ("hdf5", "open_hdf5"),
-    "zarr": ("zarr_group", "open_zarr"),
-    "netcdf": ("netcdf", "open_netcdf"),
-    "csv": ("csv_table", "open_csv"),
+    "npz": ("npy", "add_npz"),
+    "npy": ("npy", "add_npy"),
+    "npy folder": ("npy", "add_folder"),
+    "torch": ("torch_file", "add_torch"),
+    "matlab": ("matlab", "add_matlab"),
+    "matlab 7.3": ("matlab", "add_matlab73"),
+    "hdf5": ("hdf5", "add_hdf5"),
+    "zarr": ("zarr_group", "add_zarr"),
+    "netcdf": ("netcdf", "add_netcdf"),
+    "csv": ("csv_table", "add_csv"),
 }
 
 
-def open_arrays(path: str | os.PathLike[str]) -> Arrays:
+def open_arrays(path: str | os.PathLike[str], max_bytes: int | str | None = None) -> Arrays:
     """The arrays of numbers in a file or folder, by name.
 
     Those of zarr, HDF5, NetCDF and npy stay on disk and are read by slicing; the others are in memory.
-    Nothing that the file brings is run. Raises `FileError` for what is damaged, unknown, or a pickled object;
-    `NotEnoughMemory` before more is read than there is room for; `MissingExtra` if a package is missing.
+    Nothing that the file brings is run, and no more than `max_bytes` is unpacked (see `SizeLimit`). Raises
+    `FileError` for what is damaged, unknown, too large, or a pickled object; `NotEnoughMemory` before more is
+    read than there is room for; `MissingExtra` if a package is missing.
     """
-    path = Path(path)
+    path, arrays = Path(path), Arrays()
     with opening(path):
-        kind = file_format(path)
-        module, function = READERS[kind]
-        arrays: Arrays = getattr(import_module(f"elmonet.data.formats.{module}"), function)(path)
-    arrays.format = kind
+        arrays.format = file_format(path)
+        arrays.limit = SizeLimit(path, max_bytes)
+        module, function = READERS[arrays.format]
+        try:
+            getattr(import_module(f"elmonet.data.formats.{module}"), function)(arrays, path)
+        except BaseException:
+            arrays.close()
+            raise
     return arrays

@@ -10,13 +10,13 @@ import numpy as np
 from elmonet._check import FileError
 from elmonet.data.arrays import Arrays
 
-__all__ = ["open_csv"]
+__all__ = ["add_csv"]
 
 _MOST = 256 << 20
 _NUMBERED = re.compile(r"(.*?[A-Za-z].*?)[_ .\[]?(\d+)\]?")
 
 
-def open_csv(path: Path) -> Arrays:
+def add_csv(arrays: Arrays, path: Path) -> None:
     """A column is an array by its name; numbered columns (u0, u1, ... or s_1, s_2, ...) are one (N, k).
 
     Without a line of names, all numbers are one array under the file's name.
@@ -26,7 +26,6 @@ def open_csv(path: Path) -> Arrays:
             f"{str(path)!r} has more than {_MOST >> 20} MB; text of this size takes very long to read. Write "
             "it as npz, HDF5 or zarr."
         )
-    arrays = Arrays()
     with path.open(encoding="utf-8-sig") as file:
         first = next((line for line in file if line.strip() and not line.startswith("#")), "")
     separator = next((mark for mark in ",;\t" if mark in first), None)
@@ -44,10 +43,9 @@ def open_csv(path: Path) -> Arrays:
         )
     if not named:
         arrays[path.stem] = table
-        return arrays
+        return
     for name, columns in _grouped(cells).items():
         arrays[name] = table[:, columns[0]] if len(columns) == 1 else table[:, columns]
-    return arrays
 
 
 def _grouped(names: list[str]) -> dict[str, list[int]]:

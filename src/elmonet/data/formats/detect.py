@@ -7,7 +7,7 @@ from zipfile import BadZipFile, ZipFile
 
 from elmonet._check import FileError
 
-__all__ = ["SUPPORTED", "file_format"]
+__all__ = ["SUPPORTED", "ZARR_MARKS", "file_format"]
 
 SUPPORTED = (
     "npz, npy or a folder of npy (NumPy), pt or pth (PyTorch), mat (MATLAB), h5 or hdf5 (HDF5), zarr, nc "
@@ -28,6 +28,7 @@ _BY_SUFFIX = {f".{suffix}": kind for kind, suffixes in _SUFFIXES.items() for suf
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _START = 1 << 13
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
 def file_format(path: Path) -> str:
@@ -37,6 +38,8 @@ def file_format(path: Path) -> str:
     by_name = _BY_SUFFIX.get(path.suffix.lower())
     if path.is_dir():
         return _folder(path, by_name)
+    if not path.is_file():
+        raise FileError(f"{str(path)!r} is a device, a socket or a pipe, not a file. Name a file.")
     with path.open("rb") as file:
         start = file.read(_START)
     kind = _by_content(path, start, by_name) or by_name or ("csv" if _is_table(start) else None)
@@ -52,8 +55,7 @@ def file_format(path: Path) -> str:
 
 
 def _folder(path: Path, by_name: str | None) -> str:
-    marks = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
-    if by_name == "zarr" or any((path / mark).exists() for mark in marks):
+    if by_name == "zarr" or any((path / mark).exists() for mark in ZARR_MARKS):
         return "zarr"
     if any(path.glob("*.npy")):
         return "npy folder"

@@ -34,6 +34,7 @@ def add_named(arrays: Arrays, name: str, value: Any, depth: int = 0) -> None:
             add_named(arrays, f"{name}.{key}" if name else str(key), entry, depth + 1)
     elif isinstance(value, (Objects, list, tuple)):
         items = value.items if isinstance(value, Objects) else list(value)
+        arrays.unpack(8 * len(items))
         if not items:
             arrays.skipped.append(name or "an empty list")
         elif all(_is_number(item) for item in items):

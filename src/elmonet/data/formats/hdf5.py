@@ -12,50 +12,46 @@ from elmonet.data.arrays import Arrays
 from elmonet.data.guard import extra
 from elmonet.data.lazy import Lazy
 
-__all__ = ["open_hdf5", "opened"]
+__all__ = ["add_hdf5", "open_datasets"]
 
 _MOST = 100_000
 
 
-def open_hdf5(path: Path) -> Arrays:
+def add_hdf5(arrays: Arrays, path: Path) -> None:
     """The numeric arrays, by "group/name", read by slicing.
 
     Groups that are numbered "0000", "0001", ... and alike hold one function each: their arrays are stacked,
     the grid is the first one's.
     """
-    arrays = Arrays()
-    datasets = opened(arrays, path)
+    datasets = open_datasets(arrays, path)
     numbered = sorted({name.split("/")[0] for name in datasets if name.split("/")[0].isdecimal()}, key=int)
     stacked = _stacked(datasets, numbered, path) if numbered else {}
     arrays.update(stacked)
     for name, dataset in datasets.items():
         if not (stacked and name.split("/")[0] in numbered):
             arrays[name] = _lazy(dataset, f"{name} of {str(path)!r}")
-    return arrays
 
 
-def opened(arrays: Arrays, path: Path) -> dict[str, Any]:
+def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
     """The datasets of numbers of a file that stays open with `arrays`."""
     file = extra("h5py").File(path, "r")
+    arrays.keep_open(file)
     found: dict[str, Any] = {}
 
     def look(name: str, item: Any) -> None:
         if not hasattr(item, "dtype"):  # a group
             return
         if len(found) + len(arrays.skipped) >= _MOST:
-            raise FileError(f"{str(path)!r} holds more than {_MOST} arrays. Stack them: one function a row.")
+            raise FileError(
+                f"{str(path)!r} holds more than {_MOST} arrays. Stack them, one function per row."
+            )
         elsewhere = item.is_virtual or item.external
         if item.shape is None or elsewhere or item.dtype.kind not in "biufc":
             arrays.skipped.append(name)
         else:
             found[name] = item
 
-    try:
-        file.visititems(look)  # does not follow links to other files
-    except BaseException:
-        file.close()
-        raise
-    arrays.keep_open(file)
+    file.visititems(look)  # does not follow links to other files
     return found
 
 

@@ -10,30 +10,29 @@ import numpy as np
 
 from elmonet._check import FileError
 from elmonet.data.arrays import Arrays
-from elmonet.data.formats.hdf5 import opened
-from elmonet.data.formats.matlab5 import is_matlab5, open_matlab5
-from elmonet.data.guard import require_room
+from elmonet.data.formats.hdf5 import open_datasets
+from elmonet.data.formats.matlab5 import add_matlab5, is_matlab5
 from elmonet.data.lazy import Lazy
 
-__all__ = ["open_matlab", "open_matlab73"]
+__all__ = ["add_matlab", "add_matlab73"]
 
 _BYTES = {"double": 8, "single": 4, "logical": 1} | {
     f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 
 
-def open_matlab(path: Path) -> Arrays:
+def add_matlab(arrays: Arrays, path: Path) -> None:
     """The numeric variables of a file of version 4 to 7."""
     with path.open("rb") as file:
         start = file.read(128)
-    return open_matlab5(path) if is_matlab5(start) else _open_matlab4(path)
+    (add_matlab5 if is_matlab5(start) else _add_matlab4)(arrays, path)
 
 
-def _open_matlab4(path: Path) -> Arrays:
+def _add_matlab4(arrays: Arrays, path: Path) -> None:
     from scipy.io import loadmat, whosmat
     from scipy.io.matlab import matfile_version
 
-    arrays, sizes = Arrays(), {}
+    sizes = {}
     if matfile_version(path)[0] != 0:  # SciPy's reader of later versions may crash on damaged files
         raise FileError(f"{str(path)!r} does not begin as a file of MATLAB. Fetch or write it again.")
     with path.open("rb") as file:
@@ -44,27 +43,24 @@ def _open_matlab4(path: Path) -> Arrays:
                 sizes[name] = _BYTES[kind] * math.prod(int(n) for n in shape)
         if sum(sizes.values()) > 8 * path.stat().st_size:  # a double may be kept as a byte
             raise FileError(f"{str(path)!r} is damaged: its variables declare more numbers than it can hold.")
-        require_room(2 * sum(sizes.values()), f"reading {str(path)!r}")
+        arrays.unpack(2 * sum(sizes.values()))
         found = loadmat(file, variable_names=list(sizes)) if sizes else {}
     for name in sizes:
         if isinstance(found.get(name), np.ndarray) and found[name].dtype.kind in "biufc":
             arrays[name] = found[name]
         else:
             arrays.skipped.append(name)
-    return arrays
 
 
-def open_matlab73(path: Path) -> Arrays:
+def add_matlab73(arrays: Arrays, path: Path) -> None:
     """The numeric variables of a file of version 7.3, with their axes in MATLAB's order."""
-    arrays = Arrays()
-    for name, dataset in opened(arrays, path).items():
+    for name, dataset in open_datasets(arrays, path).items():
         kind = dataset.attrs.get("MATLAB_class", b"double")
         kind = kind.decode() if isinstance(kind, bytes) else str(kind)
         if kind not in _BYTES or "MATLAB_empty" in dataset.attrs or name.startswith("#"):
             arrays.skipped.append(name)
         else:
             arrays[name] = _transposed(dataset, f"{name} of {str(path)!r}")
-    return arrays
 
 
 def _transposed(dataset: Any, name: str) -> Any:

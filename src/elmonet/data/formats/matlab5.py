@@ -17,9 +17,8 @@ import numpy as np
 
 from elmonet._check import FileError
 from elmonet.data.arrays import Arrays
-from elmonet.data.guard import require_room
 
-__all__ = ["is_matlab5", "open_matlab5"]
+__all__ = ["add_matlab5", "is_matlab5"]
 
 _HEADER = 128
 _MATRIX, _PACKED = 14, 15
@@ -34,17 +33,15 @@ def is_matlab5(start: bytes) -> bool:
     return start[124:128] in (b"\x00\x01IM", b"\x01\x00MI")
 
 
-def open_matlab5(path: Path) -> Arrays:
+def add_matlab5(arrays: Arrays, path: Path) -> None:
     """The numeric variables; those that are not packed stay on disk."""
-    arrays = Arrays()
     content = np.memmap(path, np.uint8, "r")
     order = "<" if bytes(content[126:128]) == b"IM" else ">"
     for kind, body in _elements(content[_HEADER:], order, padded=False):
         if kind == _PACKED:
-            kind, body = _unpacked(body, order)
+            kind, body = _unpacked(arrays, body, order)
         if kind == _MATRIX:
             _add(arrays, body, order)
-    return arrays
 
 
 def _elements(content: np.ndarray, order: str, *, padded: bool = True) -> Iterator[tuple[int, np.ndarray]]:
@@ -63,7 +60,7 @@ def _elements(content: np.ndarray, order: str, *, padded: bool = True) -> Iterat
         at += -(-step // 8) * 8 if padded or kind != _PACKED else step
 
 
-def _unpacked(body: np.ndarray, order: str) -> tuple[int, np.ndarray]:
+def _unpacked(arrays: Arrays, body: np.ndarray, order: str) -> tuple[int, np.ndarray]:
     """The element that a packed one holds."""
     tag = zlib.decompressobj().decompress(body.data, 8)
     if len(tag) < 8:
@@ -73,9 +70,9 @@ def _unpacked(body: np.ndarray, order: str) -> tuple[int, np.ndarray]:
         raise FileError(
             f"a packed variable declares {size} bytes, more than it can hold. The file is damaged."
         )
-    require_room(2 * size, "unpacking a variable of this file")
+    arrays.unpack(size)
     unpacking = zlib.decompressobj()
-    content = unpacking.decompress(body.data, size + 8)
+    content = unpacking.decompress(body.data, size + 8)  # no more than it declares
     if len(content) < size + 8:
         raise FileError("a packed variable is truncated. Fetch or write the file again.")
     unpacking.decompress(unpacking.unconsumed_tail, 1)  # to the end, where its sum is checked
@@ -97,13 +94,13 @@ def _add(arrays: Arrays, body: np.ndarray, order: str) -> None:
     if len(shape) > 32 or any(n < 0 for n in shape):
         raise FileError(f"{called[:80]} declares the sizes {str(shape)[:80]}. The file is damaged.")
     dtype = np.dtype(order + _CLASS[what & 0xFF])
-    array = _numbers(next(elements, None), shape, dtype, called)
+    array = _numbers(arrays, next(elements, None), shape, dtype, called)
     if what & _COMPLEX:
-        array = array + 1j * _numbers(next(elements, None), shape, dtype, called)
+        array = array + 1j * _numbers(arrays, next(elements, None), shape, dtype, called)
     arrays[called] = array
 
 
-def _numbers(element: Any, shape: tuple[int, ...], dtype: np.dtype, name: str) -> np.ndarray:
+def _numbers(arrays: Arrays, element: Any, shape: tuple[int, ...], dtype: np.dtype, name: str) -> np.ndarray:
     """Numbers of a matrix, which may be kept in a smaller type than they have."""
     kind, content = element if element is not None else (0, np.empty(0, np.uint8))
     kept = np.dtype(dtype.byteorder + _KEPT[kind]) if kind in _KEPT else None
@@ -116,6 +113,6 @@ def _numbers(element: Any, shape: tuple[int, ...], dtype: np.dtype, name: str) -
         content = content.copy()
     numbers = content.view(kept)
     if kept != dtype:
-        require_room(math.prod(shape) * dtype.itemsize, f"reading {name}")
+        arrays.unpack(math.prod(shape) * dtype.itemsize)
         numbers = numbers.astype(dtype)
     return numbers.reshape(shape, order="F")

@@ -11,12 +11,12 @@ from elmonet.data.arrays import COMPONENT_DIMS, Arrays
 from elmonet.data.guard import extra
 from elmonet.data.lazy import Lazy
 
-__all__ = ["from_dataset", "open_netcdf"]
+__all__ = ["add_dataset", "add_netcdf"]
 
 _SIGNATURE_OF_CLASSIC = b"CDF"
 
 
-def open_netcdf(path: Path) -> Arrays:
+def add_netcdf(arrays: Arrays, path: Path) -> None:
     """The numeric variables and coordinates with the names of their dimensions."""
     xarray = extra("xarray")
     with path.open("rb") as file:
@@ -27,18 +27,12 @@ def open_netcdf(path: Path) -> Arrays:
             pass
     engine = "scipy" if classic else "h5netcdf"
     dataset = xarray.open_dataset(path, engine=engine, decode_times=False)
-    try:
-        arrays = from_dataset(dataset, str(path))
-    except BaseException:
-        dataset.close()
-        raise
     arrays.keep_open(dataset)
-    return arrays
+    add_dataset(arrays, dataset, repr(str(path)))
 
 
-def from_dataset(dataset: Any, name: str = "the dataset") -> Arrays:
+def add_dataset(arrays: Arrays, dataset: Any, source: str) -> None:
     """The arrays of an ``xarray.Dataset``; a dimension of components comes last."""
-    arrays = Arrays()
     for key, variable in dataset.variables.items():
         dims = tuple(str(dim) for dim in variable.dims)
         if variable.dtype.kind not in "biufc":
@@ -52,8 +46,7 @@ def from_dataset(dataset: Any, name: str = "the dataset") -> Arrays:
             dims = (*(dim for dim in dims if dim != last[0]), last[0])
             variable = variable.transpose(*dims)
         arrays.dims[str(key)] = dims
-        arrays[str(key)] = _lazy(variable, f"{key} of {name}")
-    return arrays
+        arrays[str(key)] = _lazy(variable, f"{key} of {source}")
 
 
 def _lazy(variable: Any, name: str) -> Any:

@@ -17,18 +17,16 @@ from elmonet.data.formats.flatten import add_named
 from elmonet.data.formats.pickle_machine import unpickle
 from elmonet.data.formats.pickled import NUMPY
 from elmonet.data.formats.zipped import check_sizes, member_bytes
-from elmonet.data.guard import require_room
 
-__all__ = ["open_folder", "open_npy", "open_npz"]
+__all__ = ["add_folder", "add_npy", "add_npz"]
 
 _LONGEST_HEADER = 1 << 16
 
 
-def open_npz(path: Path) -> Arrays:
+def add_npz(arrays: Arrays, path: Path) -> None:
     """Every array of an npz, in memory."""
-    arrays = Arrays()
     with ZipFile(path) as file:
-        check_sizes(file, path)
+        check_sizes(file, arrays, path)
         for info in file.infolist():
             name = info.filename.removesuffix(".npy")
             if name == info.filename:
@@ -36,22 +34,12 @@ def open_npz(path: Path) -> Arrays:
                 continue
             content = member_bytes(file, info)
             _add(arrays, name, _Header.of(content[: _LONGEST_HEADER + 12].tobytes()), content)
-    return arrays
 
 
-def open_npy(path: Path) -> Arrays:
-    """The array of one npy file, under the file's name, as a memory map."""
-    arrays = Arrays()
-    _map(arrays, path, path.stem)
-    return arrays
-
-
-def open_folder(path: Path) -> Arrays:
+def add_folder(arrays: Arrays, path: Path) -> None:
     """The npy files of a folder by name, as memory maps."""
-    arrays = Arrays()
     for file in sorted(path.glob("*.npy")):
-        _map(arrays, file, file.stem)
-    return arrays
+        add_npy(arrays, file)
 
 
 @dataclass(frozen=True)
@@ -97,7 +85,7 @@ class _Header:
 def _add(arrays: Arrays, name: str, header: _Header, content: np.ndarray) -> None:
     """Add the array, or the arrays, that a whole npy file in memory holds."""
     if header.dtype.hasobject:
-        add_named(arrays, name, unpickle(content[header.offset :].tobytes(), NUMPY))
+        add_named(arrays, name, unpickle(content[header.offset :].tobytes(), NUMPY, unpack=arrays.unpack))
     elif header.dtype.kind not in "biufc":
         arrays.skipped.append(name)
     else:
@@ -108,12 +96,14 @@ def _add(arrays: Arrays, name: str, header: _Header, content: np.ndarray) -> Non
         arrays[name] = values.view(header.dtype).reshape(header.shape, order=header.order)
 
 
-def _map(arrays: Arrays, path: Path, name: str) -> None:
+def add_npy(arrays: Arrays, path: Path) -> None:
+    """The array of one npy file, under the file's name, as a memory map."""
+    name = path.stem
     with path.open("rb") as file:
         header = _Header.of(file.read(_LONGEST_HEADER + 12))
     size = path.stat().st_size
     if header.dtype.hasobject:
-        require_room(2 * size, f"reading {str(path)!r}")
+        arrays.unpack(2 * size)
         _add(arrays, name, header, np.fromfile(path, np.uint8))
     elif header.dtype.kind not in "biufc":
         arrays.skipped.append(name)

@@ -45,37 +45,25 @@ def refused(name: str) -> FileError:
     )
 
 
-def unpickle(content: bytes, builders: Builders, persistent: Callable[[Any], Any] | None = None) -> Any:
+def unpickle(
+    content: bytes,
+    builders: Builders,
+    persistent: Callable[[Any], Any] | None = None,
+    unpack: Callable[[int], None] = lambda count: None,
+) -> Any:
     """The numbers, texts, lists, dicts and arrays that a pickle describes.
 
-    `persistent` gives what the pickle keeps elsewhere, by its id.
+    `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is told how many bytes each call
+    takes, and raises if they are too many: a short pickle can use the same bytes in many calls.
     """
-    return _Machine(builders, persistent).run(content)
+    return _Machine(builders, persistent, unpack).run(content)
 
 
-_LITERALS = frozenset(
-    [
-        "INT",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG",
-        "LONG1",
-        "LONG4",
-        "FLOAT",
-        "BINFLOAT",
-        "STRING",
-        "BINSTRING",
-        "SHORT_BINSTRING",
-        "BINBYTES",
-        "SHORT_BINBYTES",
-        "BINBYTES8",
-        "UNICODE",
-        "SHORT_BINUNICODE",
-        "BINUNICODE",
-        "BINUNICODE8",
-    ]
-)
+_LITERALS = {
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+}
 _NEW: dict[str, Callable[[], Any]] = {
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
@@ -84,12 +72,15 @@ _NEW: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_TUPLE": tuple,
 }
+_COPIED = (bytes, str, list, tuple)
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 class _Machine:
-    def __init__(self, builders: Builders, persistent: Callable[[Any], Any] | None):
-        self.builders, self.persistent = builders, persistent
+    def __init__(
+        self, builders: Builders, persistent: Callable[[Any], Any] | None, unpack: Callable[[int], None]
+    ):
+        self.builders, self.persistent, self.unpack = builders, persistent, unpack
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []  # the stacks under each mark
         self.memo: dict[Any, Any] = {}
@@ -195,16 +186,16 @@ class _Machine:
         builder = self.builders.get(named.name) if isinstance(named, _Named) else None
         if builder is None or type(arguments) is not tuple:
             raise refused(named.name if isinstance(named, _Named) else type(named).__name__)
+        self.unpack(_size(arguments))
         self.stack.append(builder(*arguments))
 
     def do_build(self, _: Any) -> None:
         (state,) = self.take(1)
         target = self.stack[-1]
         if isinstance(target, Buildable):
+            self.unpack(_size(state))
             target.build(state)
-        elif (
-            type(target) is not dict
-        ):  # attributes of a dict, such as the versions in a state_dict, are left out
+        elif type(target) is not dict:  # attributes of a dict, as the versions in a state_dict, are left out
             raise refused(type(target).__name__)
 
     def do_binpersid(self, _: Any) -> None:
@@ -212,3 +203,9 @@ class _Machine:
         if self.persistent is None:
             raise refused("(persistent id)")
         self.stack.append(self.persistent(what))
+
+
+def _size(arguments: Any) -> int:
+    """How many bytes a call may copy out of its arguments."""
+    items = arguments if type(arguments) is tuple else ()
+    return sum(len(a) * (1 if type(a) in (bytes, str) else 8) for a in items if type(a) in _COPIED)

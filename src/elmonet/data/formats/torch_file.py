@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -15,37 +16,26 @@ from elmonet.data.formats.flatten import add_named
 from elmonet.data.formats.pickle_machine import unpickle
 from elmonet.data.formats.pickled import NUMPY, is_size
 from elmonet.data.formats.zipped import check_sizes, member_bytes
-from elmonet.data.guard import require_room
 
-__all__ = ["open_torch"]
+__all__ = ["add_torch"]
 
 _TYPES = {
-    "Float": "f4",
-    "Double": "f8",
-    "Half": "f2",
-    "BFloat16": "u2",
-    "Int": "i4",
-    "Long": "i8",
-    "Short": "i2",
-    "Char": "i1",
-    "Byte": "u1",
-    "Bool": "u1",
+    **{"Float": "f4", "Double": "f8", "Half": "f2", "BFloat16": "u2"},
+    **{"Int": "i4", "Long": "i8", "Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "u1"},
 }
 _MOST_REPEATED, _SMALL = 64, 1 << 26  # an expanded tensor may be so many times its storage, or so many bytes
 
 
-def open_torch(path: Path) -> Arrays:
+def add_torch(arrays: Arrays, path: Path) -> None:
     """The tensors of a file that torch.save wrote: one tensor, or dicts and lists of tensors."""
-    arrays = Arrays()
     with ZipFile(path) as file:
-        check_sizes(file, path)
+        check_sizes(file, arrays, path)
         program = next((i for i in file.infolist() if i.filename.split("/")[-1] == "data.pkl"), None)
         if program is None:
             raise FileError(f"{str(path)!r} is a zip file without tensors. Write it again with torch.save.")
-        content = _Content(file, program.filename.removesuffix("data.pkl"))
-        value = unpickle(member_bytes(file, program).tobytes(), content.builders, content.storage)
-        add_named(arrays, "", value)
-    return arrays
+        content = _Content(file, program.filename.removesuffix("data.pkl"), arrays.unpack)
+        pickled = member_bytes(file, program).tobytes()
+        add_named(arrays, "", unpickle(pickled, content.builders, content.storage, arrays.unpack))
 
 
 class _Storage:
@@ -58,8 +48,8 @@ class _Storage:
 class _Content:
     """The storages of one file, and the builders of tensors from them."""
 
-    def __init__(self, file: ZipFile, folder: str):
-        self.file, self.folder, self.taken = file, folder, 0
+    def __init__(self, file: ZipFile, folder: str, unpack: Callable[[int], None]):
+        self.file, self.folder, self.unpack = file, folder, unpack
         self.members = {info.filename: info for info in file.infolist()}
         self.storages: dict[str, _Storage] = {}
         order = self.members.get(f"{folder}byteorder")
@@ -105,8 +95,7 @@ class _Content:
                 f"a tensor of sizes {sizes} repeats {len(numbers)} numbers. Save it without repetitions, as "
                 "they are before expand()."
             )
-        self.taken += nbytes
-        require_room(self.taken, "reading the tensors of this file")
+        self.unpack(nbytes)
         if not count:
             return np.zeros(sizes, numbers.dtype)
         steps = [stride * numbers.itemsize for stride in strides]

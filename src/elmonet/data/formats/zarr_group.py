@@ -12,41 +12,19 @@ from elmonet.data.arrays import Arrays
 from elmonet.data.guard import extra, require_room
 from elmonet.data.lazy import Lazy
 
-__all__ = ["open_zarr"]
+__all__ = ["add_zarr"]
 
 # What packs and unpacks numbers. Others are refused: one that zarr knows runs pickled objects.
-_HARMLESS = frozenset(
-    [
-        "bytes",
-        "transpose",
-        "gzip",
-        "zlib",
-        "zstd",
-        "blosc",
-        "lz4",
-        "lzma",
-        "bz2",
-        "crc32c",
-        "crc32",
-        "adler32",
-        "fletcher32",
-        "jenkins_lookup3",
-        "shuffle",
-        "delta",
-        "fixedscaleoffset",
-        "quantize",
-        "bitround",
-        "packbits",
-        "astype",
-        "sharding_indexed",
-    ]
-)
+_HARMLESS = {
+    *("bytes", "transpose", "gzip", "zlib", "zstd", "blosc", "lz4", "lzma", "bz2", "crc32c", "crc32"),
+    *("adler32", "fletcher32", "jenkins_lookup3", "shuffle", "delta", "fixedscaleoffset", "quantize"),
+    *("bitround", "packbits", "astype", "sharding_indexed"),
+}
 _FEW_CHUNKS, _MOST_SPARSE = 10_000, 100
 
 
-def open_zarr(path: Path) -> Arrays:
+def add_zarr(arrays: Arrays, path: Path) -> None:
     """The numeric arrays by "group/name", read by slicing."""
-    arrays = Arrays()
     found = extra("zarr").open(path, mode="r")
     members = dict(found.members(max_depth=None)) if hasattr(found, "members") else {path.stem: found}
     for name, array in members.items():
@@ -59,7 +37,6 @@ def open_zarr(path: Path) -> Arrays:
         require_room(math.prod(array.chunks) * array.dtype.itemsize, f"one chunk of {name} of {str(path)!r}")
         _check_chunks(array, path / array.path)
         arrays[name] = Lazy.of(array, f"{name} of {str(path)!r}")
-    return arrays
 
 
 def _check_chunks(array: Any, folder: Path) -> None:

@@ -7,7 +7,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 import numpy as np
 
 from elmonet._check import FileError
-from elmonet.data.guard import require_room
+from elmonet.data.arrays import Arrays
 
 __all__ = ["check_sizes", "member_bytes"]
 
@@ -15,8 +15,8 @@ _MOST_DEFLATED = 1032  # deflate cannot make more bytes than this out of one
 _PIECE = 1 << 22
 
 
-def check_sizes(file: ZipFile, path: object) -> None:
-    """Raise if the members declare more than they can hold, or more than memory."""
+def check_sizes(file: ZipFile, arrays: Arrays, path: object) -> None:
+    """Raise if the members declare more than they can hold, more than the limit, or more than memory."""
     for info in file.infolist():
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise FileError(f"{str(path)!r} is packed in an unusual way; write it again with np.savez.")
@@ -26,15 +26,16 @@ def check_sizes(file: ZipFile, path: object) -> None:
                 f"{str(path)!r} is damaged: {info.filename[:80]!r} declares {info.file_size} bytes, but can "
                 f"hold {most} at most. Fetch or write the file again."
             )
-    require_room(sum(info.file_size for info in file.infolist()), f"reading {str(path)!r}")
+    arrays.unpack(sum(info.file_size for info in file.infolist()))
 
 
 def member_bytes(file: ZipFile, info: ZipInfo) -> np.ndarray:
-    """The bytes of a member as an array, checked against their sum."""
+    """The bytes of a member as an array, checked against their sum; no more than it declares is unpacked."""
     content = np.empty(info.file_size, np.uint8)
     done = 0
     with file.open(info) as member:
-        while piece := member.read(_PIECE):  # reading to the end checks the sum
+        # Asked for no more than is left, it unpacks no more; reading to the end checks the sum.
+        while piece := member.read(min(_PIECE, max(1, info.file_size - done))):
             content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
             done += len(piece)
     if done != info.file_size:
