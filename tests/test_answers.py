@@ -61,7 +61,7 @@ def test_partial_fit_refuses_where_it_cannot_go_on(tmp_path):
     fitted.save(tmp_path / "model")
     with pytest.raises(InputError, match="keeps no sums"):
         load(tmp_path / "model").partial_fit(u, s)
-    with pytest.raises(InputError, match="InfiniteWidth.*learns from all functions"):
+    with pytest.raises(InputError, match=r"InfiniteWidth.*learns from all functions"):
         ELMDeepONet(InfiniteWidth()).fit(u, s, points=x).partial_fit(u, s)
     with pytest.raises(InputError, match="sample weights"):
         small().fit(u, s, points=x, sample_weight=np.arange(40)).partial_fit(u, s)
@@ -78,7 +78,7 @@ def test_every_expected_error_says_of_what_kind_it_is():
     assert whole.loo_error == whole.expected_error
     summed = small().partial_fit(u, s, points=x).solution_
     assert summed.error_kind == "gcv"
-    with pytest.raises(AttributeError, match="'gcv'.*expected_error"):
+    with pytest.raises(AttributeError, match=r"'gcv'.*expected_error"):
         summed.loo_error  # noqa: B018
     gaps = s.copy()
     gaps[3, 5] = np.nan
@@ -231,9 +231,7 @@ def test_leave_one_out_of_logarithms_with_its_own_penalty():
 
     def fitted(rows):
         trunk = Sinusoid(6, "cosine")
-        model = ELMDeepONet(
-            Linear(), trunk, Ridge(1e-2, penalty="W"), log_outputs=True, scale_inputs=False
-        )
+        model = ELMDeepONet(Linear(), trunk, Ridge(1e-2, penalty="W"), log_outputs=True, scale_inputs=False)
         return model.fit(u[rows], s[rows], points=x)
 
     # The logarithms are centred on the mean of all; put that mean back, as the fit to all does.

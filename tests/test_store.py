@@ -266,5 +266,7 @@ def test_files_of_version_0_1(path):
         assert model.solution_.alpha == 1e-6
         assert np.isfinite(model.predict(u)).all()
     if path.stem == "components":
-        refitted = model.fit(answers["train_u"], {"s": answers["train_s"], "squared": answers["train_s"] ** 2}, x)
+        refitted = model.fit(
+            answers["train_u"], {"s": answers["train_s"], "squared": answers["train_s"] ** 2}, x
+        )
         np.testing.assert_allclose(np.stack(list(refitted.predict(u).values()), -1), predicted, atol=1e-9)

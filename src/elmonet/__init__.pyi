@@ -1,36 +1,42 @@
-from . import plot, problems
-from ._check import (
-    ElmonetError,
-    ExtrapolationWarning,
-    FileError,
-    FunctionsInColumnsWarning,
-    InputError,
-    InterpolationThresholdWarning,
-    MissingExtra,
-    NotEnoughMemory,
-    NumericsWarning,
-    RankCollapseWarning,
-)
-from ._fitted import NotFittedError
-from .auto import AutoELMDeepONet
-from .data import OperatorData, Scattered, read, resample
-from .features import (
-    CNN,
-    MLP,
-    POD,
-    SLFN,
-    Concat,
-    InfiniteWidth,
-    Legendre,
-    Linear,
-    Masked,
-    PerComponent,
-    Several,
-    Sinusoid,
-)
-from .metrics import neg_relative_l2, relative_l2
-from .model import ELMDeepONet, fit_blocks, load, predict_blocks
-from .operator import Operator
-from .solve import Pinv, Ridge, Solution
+from . import plot as plot
+from . import problems as problems
+from ._check import ElmonetError as ElmonetError
+from ._check import ExtrapolationWarning as ExtrapolationWarning
+from ._check import FileError as FileError
+from ._check import FunctionsInColumnsWarning as FunctionsInColumnsWarning
+from ._check import InputError as InputError
+from ._check import InterpolationThresholdWarning as InterpolationThresholdWarning
+from ._check import MissingExtra as MissingExtra
+from ._check import NotEnoughMemory as NotEnoughMemory
+from ._check import NumericsWarning as NumericsWarning
+from ._check import RankCollapseWarning as RankCollapseWarning
+from ._fitted import NotFittedError as NotFittedError
+from .auto import AutoELMDeepONet as AutoELMDeepONet
+from .data import OperatorData as OperatorData
+from .data import Scattered as Scattered
+from .data import read as read
+from .data import resample as resample
+from .features import CNN as CNN
+from .features import MLP as MLP
+from .features import POD as POD
+from .features import SLFN as SLFN
+from .features import Concat as Concat
+from .features import InfiniteWidth as InfiniteWidth
+from .features import Legendre as Legendre
+from .features import Linear as Linear
+from .features import Masked as Masked
+from .features import PerComponent as PerComponent
+from .features import Several as Several
+from .features import Sinusoid as Sinusoid
+from .metrics import neg_relative_l2 as neg_relative_l2
+from .metrics import relative_l2 as relative_l2
+from .model import ELMDeepONet as ELMDeepONet
+from .model import fit_blocks as fit_blocks
+from .model import load as load
+from .model import predict_blocks as predict_blocks
+from .operator import Operator as Operator
+from .solve import Pinv as Pinv
+from .solve import Ridge as Ridge
+from .solve import Solution as Solution
 
 __version__: str

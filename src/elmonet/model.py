@@ -94,7 +94,9 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     _training: Training | None = None  # the functions of a fit in memory, for partial_fit to go on with
     _blocks: BlockFit | None = None  # a fit in blocks, which can go on
     _memory: Memory = Memory()
-    _promise: tuple[float, str] | None = None  # an expected error and a summary of whoever chose this model
+    _promise: tuple[float | None, str] | None = (
+        None  # an expected error and a summary of whoever chose this model
+    )
 
     def __init__(
         self,
@@ -377,8 +379,8 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
 
 _NO_SUMS = (
-    "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory keeps no "
-    "sums, nor does a file without them. Give all functions to partial_fit, from the first on, or fit again "
+    "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
+    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or fit again "
     "with all of them."
 )
 
@@ -424,7 +426,9 @@ def fit_blocks(
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     """
     how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
-    return model._fit_stored(u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how)
+    return model._fit_stored(
+        u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how
+    )
 
 
 def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:

@@ -44,7 +44,8 @@ class Operator:
         if C is None or basis is None:  # of a solver that gives W alone
             C, lift, basis = solution.W, None, T
         # In the order in which a file keeps them, so that products round alike after loading.
-        return cls(branch, trunk, *(None if A is None else np.ascontiguousarray(A) for A in (C, lift, basis)))
+        C, basis = np.ascontiguousarray(C), np.ascontiguousarray(basis)
+        return cls(branch, trunk, C, None if lift is None else np.ascontiguousarray(lift), basis)
 
     @property
     def W(self) -> np.ndarray:

@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from elmonet import InputError
-from elmonet import FunctionsInColumnsWarning
+from elmonet import FunctionsInColumnsWarning, InputError
 from elmonet.data import Scattered, read
 from elmonet.data.read import open_pairs
 from elmonet.data.understand import find_roles

@@ -16,8 +16,8 @@ from elmonet import (
     problems,
 )
 from elmonet.data.blocks import Blocks
-from elmonet.memory import block_rows, bytes_of
 from elmonet.fitting.checkpoint import Checkpoint
+from elmonet.memory import block_rows, bytes_of
 
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")

@@ -1,4 +1,4 @@
-"""What users give, understood once: grids that are not said, functions in columns, each array checked once."""
+"""What users give, understood once: grids, functions in columns, each array checked once."""
 
 import warnings
 

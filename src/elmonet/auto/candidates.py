@@ -74,7 +74,7 @@ class Candidate:
 def transforms(
     training: Training, log_inputs: bool | None = None, log_outputs: bool | None = None
 ) -> list[dict[str, bool]]:
-    """The ways to look at the data: with logarithms or without, where None leaves it open and they allow it."""
+    """The ways to look at the data: with logarithms or without; None: both, where the data allow it."""
     zero = (training.y == 0).all(axis=0)
     positive = bool((training.y[:, ~zero] > 0).all()) and not zero.all() and not training.outputs.components
     inputs = [bool(log_inputs)]
@@ -88,7 +88,7 @@ def transforms(
 
 
 def _room_for_logarithms(X: np.ndarray) -> bool:
-    """Whether inputs are positive by nature: they vary by factors, and none is much nearer to zero than others.
+    """Whether inputs are positive by nature: they vary by factors, and none is much nearer to zero.
 
     The logarithms of numbers that may as well be zero or below have a long tail to the left.
     """

@@ -145,17 +145,17 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.best_model_._promise = self.best_model_.solution_.expected_error, words
 
     @property
-    def expected_error_(self) -> float:
+    def expected_error_(self) -> float | None:
         """The relative error to expect on new functions that are drawn alike."""
         return self._best(AttributeError).expected_error_
 
     @property
-    def error_kind_(self) -> str:
+    def error_kind_(self) -> str | None:
         """How that was found: "leave-one-out" or "held out"."""
         return self._best(AttributeError).solution_.error_kind
 
     @property
-    def loo_error_(self) -> float:
+    def loo_error_(self) -> float | None:
         """`expected_error_`, if it is a leave-one-out error."""
         if self._best(AttributeError).solution_.error_kind != "leave-one-out":
             raise AttributeError(

@@ -37,9 +37,7 @@ def choose_unaligned(
     Z = few.inputs.prepared(few.X, logarithms=False, scale=True).seen(few.X)
     spread = float(np.std(Z)) or 1.0
 
-    def fitted(
-        candidate: Candidate, trunk: Any, training: Training
-    ) -> tuple[ELMDeepONet, dict[str, Any]]:
+    def fitted(candidate: Candidate, trunk: Any, training: Training) -> tuple[ELMDeepONet, dict[str, Any]]:
         begun = perf_counter()
         branch = candidate.branch(Z, spread, seed)
         model = ELMDeepONet(branch, trunk, missing="ignore", random_state=seed)._fit(training)

@@ -32,9 +32,7 @@ class View:
     """
 
     def __init__(self, training: Training, way: dict[str, bool], negligible: float = 0.0):
-        inputs = training.inputs.prepared(
-            training.X, logarithms=way["log_inputs"], scale=way["scale_inputs"]
-        )
+        inputs = training.inputs.prepared(training.X, logarithms=way["log_inputs"], scale=way["scale_inputs"])
         self.Z, self.y = inputs.seen(training.X), training.y
         self.outputs = training.outputs.prepared(self.y, logarithms=way["log_outputs"], scale=True)
         z = self.outputs.target(self.y)
@@ -74,9 +72,7 @@ class View:
 
     def solve(self, B: np.ndarray, alpha: float | str = "loo") -> tuple[Solution, np.ndarray]:
         """The solution for features B (p1, N), and the leave-one-out error of each function (N,)."""
-        solution = Ridge(alpha).solve(
-            np.eye(len(self.coordinates)), B, self.coordinates, sizes=self.sizes
-        )
+        solution = Ridge(alpha).solve(np.eye(len(self.coordinates)), B, self.coordinates, sizes=self.sizes)
         if self.outputs.logs is None:
             return solution, np.asarray(solution.errors)
         return solution, self.outputs.errors(product(self.modes, solution.left_out()).T, self.y)

@@ -110,7 +110,9 @@ class DeepONet(RegressorMixin, BaseEstimator):
         """
         X = functions(self, X, reset=True)
         y = outputs(y, len(X)).reshape(len(X), -1)
-        self.points_ = coordinates(points, n_points=y.shape[1])
+        self.points_ = coordinates(points)
+        if len(self.points_) != y.shape[1]:
+            raise InputError(f"there are {len(self.points_)} points for the {y.shape[1]} columns of y.")
         self.dtype_ = y.dtype
         with torch.random.fork_rng():
             torch.manual_seed(positive_integer(self.random_state, "random_state", minimum=0))

@@ -40,8 +40,8 @@ def info(
         typer.Option(
             "--json",
             help="Print one JSON object and nothing else: kind (model or data), path, bytes; for a model "
-            "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, expected_error, error_kind, "
-            "residual, alpha, condition; for data format, arrays, skipped, roles, reasons, error.",
+            "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, expected_error, "
+            "error_kind, residual, alpha, condition; for data format, arrays, skipped, roles, reasons, error.",
         ),
     ] = False,
 ) -> None:
@@ -173,7 +173,7 @@ def _tell_model(told: Told, file: Path) -> None:
     inputs = (
         {"": model.input_shape_}
         if model.inputs_.names is None
-        else dict(zip(model.inputs_.names, model.inputs_.shapes, strict=True))
+        else dict(zip(model.inputs_.names, model.inputs_.shapes or (), strict=True))
     )
     shown = ", ".join(f"{n} (N, {', '.join(map(str, s))})".strip() for n, s in inputs.items())
     where = (

@@ -78,7 +78,10 @@ def plot(
     told = Told(json)
     seen, about = training_functions(fitted, u)
     told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
-    told.line(f"function {function}: relative error {error:.3g}{about.replace('functions', 'function')}; wrote {out}")
+    told.line(
+        f"function {function}: relative error {error:.3g}{about.replace('functions', 'function')}; wrote "
+        f"{out}"
+    )
     told.end()
 
 

@@ -52,8 +52,8 @@ def predict(
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: functions, training_functions, shapes, seconds, wrote, and, if the "
-            "file holds outputs, error.",
+            help="Print one JSON object and nothing else: functions, training_functions, shapes, seconds, "
+            "wrote, and, if the file holds outputs, error.",
         ),
     ] = False,
 ) -> None:
@@ -99,7 +99,9 @@ def predict(
     elif out.suffix.lower() not in (".npy", ".csv"):
         arrays["points"] = fitted.outputs_.points if where is None else where
     write_data(out, arrays)
-    told.fact(functions=found.functions, training_functions=seen, shapes=shapes, seconds=seconds, wrote=str(out))
+    told.fact(
+        functions=found.functions, training_functions=seen, shapes=shapes, seconds=seconds, wrote=str(out)
+    )
     told.line(
         f"{found.functions} functions in {1e3 * seconds:.3g} ms; wrote "
         + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())

@@ -89,7 +89,8 @@ class BlockFit:
 
     def fingerprint(self) -> str:
         """Equal for fits that make the same sums."""
-        r, arrays = self.reduction, {}
+        r = self.reduction
+        arrays: dict[str, np.ndarray] = {}
         record = describe_map(r.branch, "branch", arrays, weights=False)
         if r.inputs.scale is not None:
             arrays |= {"shift": r.inputs.scale.shift, "scale": r.inputs.scale.scale}

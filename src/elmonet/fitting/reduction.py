@@ -63,7 +63,9 @@ class Reduction:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         inputs, outputs, record, arrays, width, span = state
         branch = restore_map(record, "branch", arrays)
-        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, width, span), strict=True):
+        for name, value in zip(
+            self.__dataclass_fields__, (inputs, outputs, branch, width, span), strict=True
+        ):
             object.__setattr__(self, name, value)
 
 

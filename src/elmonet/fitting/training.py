@@ -9,11 +9,11 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.features import Legendre, PerComponent
+from elmonet.features.base import features_of
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.in_memory import fit_in_memory
 from elmonet.fitting.prepare import Prepared
 from elmonet.fitting.unaligned import degrees, fit_scattered, fit_with_gaps
-from elmonet.features.base import features_of
 from elmonet.form.training import Training
 from elmonet.operator import Operator
 from elmonet.solve import Pinv, Ridge

@@ -31,9 +31,9 @@ def summary_of(fitted: Fitted) -> str:
     return "\n".join(lines)
 
 
-def kind_in_words(kind: str) -> str:
+def kind_in_words(kind: str | None) -> str:
     """How an expected error was found."""
-    return _KINDS.get(kind, kind)
+    return "not known" if kind is None else _KINDS[kind]
 
 
 def outputs_in_words(outputs: OutputForm) -> str:

@@ -155,7 +155,9 @@ def _checked_sensors(sensors: Any, form: InputForm, n: int) -> np.ndarray:
     where = coordinates(where.reshape(-1, where.shape[-1]) if where.ndim > 2 else where)
     m = prod(form.given)
     if len(where) != m and not (len(form.given) > 2 and len(where) == prod(form.given[1:])):
-        columns = f" X has {n} rows: if its functions are columns, give X.T and y.T." if len(where) == n else ""
+        columns = (
+            f" X has {n} rows: if its functions are columns, give X.T and y.T." if len(where) == n else ""
+        )
         raise InputError(
             f"sensors must have one row for each of the {m} values of an input function; got "
             f"{len(where)}.{columns}"

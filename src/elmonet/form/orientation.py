@@ -30,15 +30,15 @@ def warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
         if along < _UNRELATED or down > _SMOOTH * along:
             return
     warnings.warn(
-        f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they hold "
-        "one function a column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
+        f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they "
+        "hold one function a column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
         FunctionsInColumnsWarning,
         stacklevel=5,
     )
 
 
 def _roughness(A: np.ndarray, axis: int) -> float:
-    """The mean squared step along an axis, of the variance: near 0 if smooth, 2 if neighbours are unrelated."""
+    """The mean squared step along an axis, of the variance: 0 if smooth, 2 if neighbours are unrelated."""
     with np.errstate(over="ignore"):
         steps, variance = np.mean(np.diff(A, axis=axis) ** 2), np.var(A)
     return float(steps / variance) if 0 < variance < np.inf else 0.0

@@ -48,7 +48,7 @@ class OutputForm:
     lift: Any = None
     logs: LogOutputs | None = None
     box: Affine | None = None
-    dtype: Any = np.dtype(np.float64)
+    dtype: Any = np.float64
 
     @property
     def components(self) -> int:
@@ -147,8 +147,8 @@ def find_outputs(
             _refuse_lift(lift)
             return OutputForm(shape, points, axis, root_mean_squares(parts), names, dtype=dtype)
     raise InputError(
-        f"y {y.shape} does not fit {M} points: it must be (N, {M}), or (N, {M}, c) for c components, or a grid "
-        "of as many points as there are rows in points."
+        f"y {y.shape} does not fit {M} points: it must be (N, {M}), or (N, {M}, c) for c components, or a "
+        "grid of as many points as there are rows in points."
     )
 
 

@@ -162,8 +162,8 @@ def _training_points(
         return np.zeros((1, 1))
     if shape not in (inputs.given, inputs.given[1:]):
         raise InputError(
-            f"points is missing: y has functions of shape {shape} and X has functions of shape {inputs.given}, "
-            f"so it cannot be guessed where the outputs live. Give fit points of shape "
+            f"points is missing: y has functions of shape {shape} and X has functions of shape "
+            f"{inputs.given}, so it cannot be guessed where the outputs live. Give fit points of shape "
             f"({', '.join(map(str, shape))}, d)."
         )
     return grid_points([np.linspace(0, 1, n) for n in shape])

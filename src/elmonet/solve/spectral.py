@@ -124,4 +124,6 @@ class Spectral:
             return eps * self.largest / alphas
         noise, smallest = eps**2 * self.largest, float(self.spectrum.values[-1])
         free = least > interpolated(self.spectrum.values.dtype)
-        return np.where(free, _FREE * noise / (smallest + alphas), max(self.spectrum.B.shape) * noise / alphas)
+        return np.where(
+            free, _FREE * noise / (smallest + alphas), max(self.spectrum.B.shape) * noise / alphas
+        )

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-
-from elmonet.scaling import standardise, unit_box
+from elmonet.form.transforms import standardise, unit_box
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-300, 1e-150, 1e150, 1e300])
