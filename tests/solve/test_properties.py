@@ -4,12 +4,14 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmonet import NumericsWarning
 from elmonet.solve import Pinv, Ridge
 
+pytestmark = pytest.mark.numerics
 sizes = st.integers(1, 12)
 solvers = st.sampled_from(
     [Pinv(), Ridge(1e-3), Ridge(10.0, penalty="W"), Ridge("loo"), Ridge("gcv"), Ridge("loo", penalty="W")]

@@ -7,6 +7,8 @@ from elmonet._check import InputError, InterpolationThresholdWarning, RankCollap
 from elmonet.metrics import relative_l2
 from elmonet.solve import Pinv, Ridge
 
+pytestmark = pytest.mark.numerics
+
 # (M, p2, rank of T), (p1, N, rank of B): tall, wide, square and deficient.
 TRUNKS = [(12, 5, 5), (6, 9, 6), (7, 7, 7), (10, 8, 4)]
 BRANCHES = [(6, 20, 6), (25, 11, 11), (9, 9, 9), (12, 15, 5), (15, 12, 5)]
@@ -205,14 +207,17 @@ def test_degenerate_data_give_finite_answers(solver):
         assert np.isfinite(numbers).all()
 
 
-def test_float32_in_float32_out():
+def test_single_precision():
+    """Ridge solves in double precision whatever comes; the pseudoinverse is the recipe as printed."""
     T, B, G = (A.astype(np.float32) for A in problem(TRUNKS[0], BRANCHES[1]))
-    for solver in (Pinv(), Ridge(0.1), Ridge("loo")):
-        W = solver.solve(T, B, G).W
-        assert W.dtype == np.float32
-        double = solver.solve(*(A.astype(np.float64) for A in (T, B, G))).W
-        np.testing.assert_allclose(W, double, atol=1e-4)
-    assert Pinv().solve(T, B, G).cutoff == pytest.approx(25 * np.finfo(np.float32).eps)
+    for solver in (Ridge(0.1), Ridge("loo"), Ridge(0.0)):
+        solution, double = solver.solve(T, B, G), solver.solve(*(A.astype(np.float64) for A in (T, B, G)))
+        assert solution.W.dtype == solution.C.dtype == np.float64
+        np.testing.assert_array_equal(solution.W, double.W)
+    solution = Pinv().solve(T, B, G)
+    assert solution.W.dtype == solution.C.dtype == np.float32
+    assert solution.cutoff == pytest.approx(25 * np.finfo(np.float32).eps)
+    np.testing.assert_allclose(solution.W, Pinv().solve(*(A.astype(float) for A in (T, B, G))).W, atol=1e-4)
 
 
 def test_warnings_say_what_to_do():

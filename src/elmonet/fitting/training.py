@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from elmonet._blas import product
 from elmonet._check import InputError
 from elmonet.features import Legendre, PerComponent
 from elmonet.features.base import features_of
@@ -37,9 +39,13 @@ def fit_training(prepared: Prepared, training: Training) -> Fitted:
         found = fit_scattered(Z, index, P, values, branch, trunks, alpha, w)
     else:
         found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
-    T = features_of(found.trunk, outputs.seen(), "trunk")
-    operator = Operator.of(found.branch, found.trunk, found.solution, T)
-    return Fitted(inputs, outputs, operator, found.solution)
+    solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
+    if (
+        outputs.scattered
+    ):  # the basis is that at the scattered points; the form keeps the corners of their box
+        solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
+    operator = Operator.of(found.branch, found.trunk, solution, T)
+    return Fitted(inputs, outputs, operator, solution)
 
 
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:

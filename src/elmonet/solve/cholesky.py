@@ -59,6 +59,15 @@ class Cholesky:
         self._L, self._lower = inverse, False
         return found
 
+    def inverse(self) -> np.ndarray:
+        """``(K + alpha)^-1`` (n, n), both triangles, C-ordered."""
+        (potri,) = get_lapack_funcs(("potri",), (self._L,))
+        found, _ = potri(self._L, lower=self._lower)
+        triangle = np.tril(found) if self._lower else np.triu(found)
+        whole = np.add(triangle, triangle.T, order="C")
+        np.fill_diagonal(whole, triangle.diagonal())
+        return whole
+
 
 class AtOneAlpha:
     """A `Factor` for one alpha only, ``B'B + alpha`` (the dual) if N <= p1, else ``B B' + alpha`` (the primal).

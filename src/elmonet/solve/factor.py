@@ -8,9 +8,10 @@ which this goes wrong first, so every factorisation estimates its own `Sweep.dou
 - From a Gram matrix in the dual, ``1 - h_i = a [(B'B + a)^-1]_ii`` has a relative error of ``eps s_max^2 / a``.
 - From a Gram matrix in the primal, ``1 - h_i`` is a difference: an absolute error of ``eps s_max^2 / a``.
 - From an SVD, singular vectors leak by ``eps s_max / s_k`` into directions in which B vanishes. There nothing
-  is shrunk, so that ``1 - h_i`` of order ``a / s_k^2`` has a spurious ``eps^2 s_max^2 / s_k^2``: a relative error of
-  ``eps^2 s_max^2 / a``. If no function is interpolated there is no such limit; then the rounding of B
-  is no more than a few noisy features, and leave-one-out sees them for what they are.
+  is shrunk, so that ``1 - h_i`` of order ``a / s_k^2`` has a spurious ``eps^2 s_max^2 / s_k^2``: a relative error
+  of ``eps^2 s_max^2 / a``. And where s_k^2 is near a, residuals have one of ``eps s_max / sqrt(a)``. If no function
+  is interpolated there is no such limit; then the rounding of B is no more than a few noisy features, and
+  leave-one-out sees them for what they are.
 
 The constants were found by N refits in extended precision; tests/solve/test_trust.py repeats that.
 """

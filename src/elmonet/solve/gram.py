@@ -85,15 +85,15 @@ class GramSums:
         return float(np.sum(self.R**2))
 
     def reduced(self) -> Reduced:
-        """From the eigenvalues of ``B B' = U S^2 U'``."""
+        """From the eigenvalues of ``B B' = U S^2 U'``: ``G V = G B' U / S``, where S is not rounding."""
         values, U = eigh(self.BBt, lower=True, driver="evd", check_finite=False)
-        U = np.ascontiguousarray(U[:, ::-1])
-        return Reduced(
-            values[::-1],
-            U,
-            product(self.GBt, U),
-            total=self.total(),
-            functions=self.functions,
-            cutoff=float(np.sqrt(len(U) * np.finfo(float).eps)),
-            method=self.method,
+        s, U, eps = (
+            np.sqrt(np.maximum(values[::-1], 0)),
+            np.ascontiguousarray(U[:, ::-1]),
+            np.finfo(float).eps,
         )
+        cutoff = float(np.sqrt(len(U) * eps))
+        GV = product(self.GBt, U) * np.where(s > cutoff * s[0], 1 / np.maximum(s, np.finfo(float).tiny), 0)
+        # A difference of squares: it cannot be told from its rounding, and no less than that is reported.
+        beyond = max(self.total() - float(np.sum(GV**2)), eps * self.total())
+        return Reduced(s, U, GV, beyond, self.functions, cutoff, self.method)

@@ -1,4 +1,4 @@
-"""Where output functions are known: everywhere but for gaps, or each at points of its own.
+"""Where output functions are known: at common points but for gaps, or at scattered points.
 
 Both give, for coefficients Y (N, r) of N functions in a basis of r functions, their known values (K,), and
 the adjoint of that.
@@ -12,7 +12,7 @@ import numpy as np
 
 from elmonet._blas import product
 
-__all__ = ["AtOwnPoints", "Known", "WithGaps"]
+__all__ = ["AtScatteredPoints", "Known", "WithGaps"]
 
 
 class Known(Protocol):
@@ -29,11 +29,11 @@ class Known(Protocol):
         """The adjoint of `values`: (K,) to (N, r)."""
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), numbered anew."""
+        """The same for some of the functions (a mask), counted again from 0."""
 
 
-class AtOwnPoints:
-    """Functions known each at points of its own.
+class AtScatteredPoints:
+    """Functions known at scattered points, each at its own.
 
     basis : (K, r), the basis at the point of each value; function : (K,), ascending; n : how many functions.
     """
@@ -60,7 +60,7 @@ class AtOwnPoints:
         return out
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), numbered anew."""
+        """The same for some of the functions (a mask), counted again from 0."""
         number = np.cumsum(functions) - 1
         kept = functions[self.function]
         return type(self)(self.basis[kept], number[self.function[kept]], int(functions.sum()))
@@ -89,5 +89,5 @@ class WithGaps:
         return product(filled, self.basis)
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), numbered anew."""
+        """The same for some of the functions (a mask), counted again from 0."""
         return type(self)(self.basis, self.known[functions])

@@ -65,7 +65,7 @@ class AlphaPath(ABC):
     def choose(self, count: int) -> None:
         """Evaluate some `count` alphas between the largest eigenvalue and where nothing more is to be had."""
         factor, rounding = self.coarse(), gram_rounding(self.shape)
-        top = factor.largest / self.weight
+        top = (factor.largest or 1.0) / self.weight
         alphas = np.geomspace(rounding * top, top, count)
         self._take(factor, alphas)
         if self._may_fall_further(self.unseen(factor) or len(self.alphas) < count):

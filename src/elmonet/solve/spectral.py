@@ -45,7 +45,7 @@ class Spectral:
     def trusted(self) -> float:
         """The least alpha at which left-out residuals are accurate to a thousandth whatever the data."""
         eps = float(np.finfo(self.spectrum.values.dtype).eps)
-        return max(self.spectrum.B.shape) * eps**2 / _MEASURED * self.largest
+        return max(max(self.spectrum.B.shape) / _MEASURED, _MEASURED**-2) * eps**2 * self.largest
 
     def vanishing(self) -> float:
         """An alpha far below all values that were kept, for the limit of a pseudoinverse."""
@@ -124,6 +124,5 @@ class Spectral:
             return eps * self.largest / alphas
         noise, smallest = eps**2 * self.largest, float(self.spectrum.values[-1])
         free = least > interpolated(self.spectrum.values.dtype)
-        return np.where(
-            free, _FREE * noise / (smallest + alphas), max(self.spectrum.B.shape) * noise / alphas
-        )
+        leak = np.maximum(max(self.spectrum.B.shape) * noise / alphas, np.sqrt(noise / alphas))
+        return np.where(free, _FREE * noise / (smallest + alphas), leak)

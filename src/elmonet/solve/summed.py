@@ -15,7 +15,6 @@ from elmonet.solve.gram import GramSums
 from elmonet.solve.path import AlphaPath
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.problem import Problem, lifted
-from elmonet.solve.reduced import difference_of_squares
 from elmonet.solve.ridge import Ridge
 from elmonet.solve.solution import Solution
 from elmonet.solve.span import Span
@@ -179,7 +178,9 @@ class _AtOneAlpha:
         CC, total = float(np.sum(C**2)), self.sums.total()
         # At the minimum 2 <C, G B'> - ||C B||^2 = <C, G B'> + alpha ||C||^2.
         fitted = float(np.sum(C * self.sums.GBt)) + alpha * CC
-        squared = np.atleast_1d(difference_of_squares(total, fitted, CC, self.largest))
+        # This difference of squares cannot be told from its rounding: no less than that is reported.
+        rounding = np.finfo(float).eps * np.sqrt(total) * (np.sqrt(total) + np.sqrt(self.largest * CC))
+        squared = np.atleast_1d(max(total - fitted, rounding))
         trace = float(self.cholesky.diagonal_of_inverse().sum())
         freedom = (N - C.shape[1] + alpha * trace) / N
         return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))

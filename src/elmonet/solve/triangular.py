@@ -122,18 +122,9 @@ class TriangularSums:
         R = self.R if self._rows is None else self._triangle()
         R1, R2 = R[: self.p1, : self.p1], R[: self.p1, self.p1 :]
         Y, s, Ut = svd(R1, check_finite=False)
-        GV = product(R2.T, Y)
-        return Reduced(
-            s**2,
-            Ut.T,
-            GV * s,
-            total=self.total(),
-            functions=self.functions,
-            cutoff=len(R1) * float(np.finfo(float).eps),
-            method=self.method,
-            energy=np.sum(GV**2, axis=0),
-            beyond=float(np.sum(R[self.p1 :, self.p1 :] ** 2)),
-        )
+        beyond = float(np.sum(R[self.p1 :, self.p1 :] ** 2))
+        cutoff = len(R1) * float(np.finfo(float).eps)
+        return Reduced(s, Ut.T, product(R2.T, Y), beyond, self.functions, cutoff, self.method)
 
     def _take(self, rows: list[np.ndarray], beyond: list[np.ndarray]) -> None:
         for block, norms in zip(rows, beyond, strict=True):

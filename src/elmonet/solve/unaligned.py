@@ -1,15 +1,14 @@
-"""The least-squares problem for W if output functions are not all known at the same points.
+"""The least-squares problem for C if output functions are not all known at the same points, by iteration.
 
-Then it does not fall apart into one problem for each coefficient, but it is still linear in W. It is solved
+Then it does not fall apart into one problem for each coefficient, but it is still linear in C. It is solved
 matrix-free by LSMR (Fong and Saunders 2011), with a preconditioner that is exact if all functions are known
-at the same points, and close if the points are many or at random.
+at the same points, and close if the points are many or at random. Where it applies, `Gaps` needs no
+iteration.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
@@ -18,38 +17,18 @@ from threadpoolctl import threadpool_limits
 from elmonet._blas import beside_others, product
 from elmonet._check import NumericsWarning
 from elmonet.metrics import reference_norms
+from elmonet.solve.held_out import DECADES, Choice, UnalignedFit, folds
 from elmonet.solve.known import Known
 from elmonet.solve.spectrum import Spectrum
 
-__all__ = ["Choice", "Unaligned", "UnalignedFit"]
+__all__ = ["Unaligned"]
 
-_DECADES = 12  # of alpha, from s_max^2 down
 _COARSE, _FINE = 1e-5, 1e-9  # tolerances of LSMR, while alpha is sought and at the end
 _BELOW = 1e-4  # of the error on functions held out: the tolerance at the end, if it is within these
 _FEW_STEPS, _STEPS = 300, 2000  # of LSMR at most, while alpha is sought and at the end
-_PROGRESS = 0.98  # of the least error so far; what is above is none
+_PROGRESS = 0.98  # of the least error so far; what gains less is no progress
 _CHEAP = 1e-6  # of s_max^2; down to this alpha, LSMR takes few steps
-_FOLDS, _MANY = 5, 500  # with many functions, one part in so many held out is enough to compare
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An alpha, the error on functions held out, the path to it, and coefficients to begin with."""
-
-    alpha: float
-    error: float
-    alphas: np.ndarray
-    path: np.ndarray
-    guess: np.ndarray
-
-
-@dataclass(frozen=True)
-class UnalignedFit:
-    """Coefficients C (r, p1) in the basis, and an account."""
-
-    C: np.ndarray
-    residual: float
-    steps: int
+_ABOVE = 10  # times the alpha near which the best one is expected: there the search begins
 
 
 class Unaligned:
@@ -65,18 +44,21 @@ class Unaligned:
     def __init__(self, known: Known, spectrum: Spectrum, values: np.ndarray):
         self.known, self.spectrum, self.values = known, spectrum, values
         # B' = F U' with F (N, rank): a column of F is as large as B is in that direction.
-        self.F = spectrum.V * spectrum.s
-        self.N = len(self.F)
+        self._rank = max(1, spectrum.rank)
+        self.F = _right(spectrum)[:, : self._rank] * spectrum.s[: self._rank]
+        self._squares = spectrum.values[: self._rank]
 
-    def choose(self, alpha: float | None = None, start: float = 1.0) -> Choice:
-        """The alpha of least error on functions held out; or the given one, with that error.
+    def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
+        """The alpha of least error on functions held out, sought `near` one; or the given one, with its error.
 
-        From `start` times ``s_max^2`` down, while the error falls.
+        From large alphas down, while the error falls: each answer is where the next iteration begins. A rough
+        choice holds fewer functions out.
         """
-        parts = list(self._folds())
+        parts = folds(len(self.F))[: 1 if rough else None]
         guesses: list[np.ndarray | None] = [None] * len(parts)
         top = self.spectrum.largest
-        candidates = top * start * np.logspace(0, -_DECADES, _DECADES + 1) if alpha is None else [alpha]
+        start = top if near is None else min(top, max(_ABOVE * near, _CHEAP * top))
+        candidates = start * np.logspace(0, -DECADES, DECADES + 1) if alpha is None else [alpha]
         alphas: list[float] = []
         errors: list[float] = []
         for candidate in candidates:
@@ -94,13 +76,13 @@ class Unaligned:
             if (slow and candidate <= _CHEAP * top) or not soon:
                 break  # a smaller alpha would not help, or take too long
         best = int(np.argmin(errors))
-        assert guess is not None
         return Choice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
 
-    def fit(self, alpha: float, guess: np.ndarray | None = None, error: float = 0.0) -> UnalignedFit:
-        """With this alpha; guess and error are what `choose` gives: W need not be much more exact."""
-        everything = np.ones(self.N, bool)
-        Z, steps, reached = self._solve(everything, alpha, guess, np.clip(_BELOW * error, _FINE, _COARSE))
+    def fit(self, choice: Choice) -> UnalignedFit:
+        """All functions, with the alpha that was chosen: much more exact than the error on others."""
+        everything = np.ones(len(self.F), bool)
+        tolerance = np.clip(_BELOW * choice.error, _FINE, _COARSE)
+        Z, steps, reached = self._solve(everything, choice.alpha, choice.guess, tolerance, _STEPS)
         if not reached:
             warnings.warn(
                 f"LSMR stopped after {steps} steps before it reached its tolerance: W is not exact. A larger "
@@ -109,33 +91,28 @@ class Unaligned:
                 stacklevel=3,
             )
         missed = np.linalg.norm(self._misses(everything, Z))
-        C = self.spectrum.coefficients(Z * self.spectrum.s, 0.0)
-        return UnalignedFit(C, float(missed / (np.linalg.norm(self.values) or 1.0)), steps)
-
-    def _folds(self) -> Iterator[np.ndarray]:
-        """Masks of the functions that are kept, while the others are held out."""
-        order = np.random.default_rng(0).permutation(self.N)
-        folds = min(_FOLDS, self.N)
-        for fold in range(1 if self.N >= _MANY else folds):
-            kept = np.ones(self.N, bool)
-            kept[order[fold::folds]] = False
-            if kept.any():
-                yield kept
+        # C = Z U', with nothing in the directions beyond the rank, where the divisor is 1 lest it be 0.
+        beyond = len(self.spectrum.s) - self._rank
+        padded = np.pad(Z * self.spectrum.s[: self._rank], ((0, 0), (0, beyond)))
+        return UnalignedFit(
+            C=self.spectrum.coefficients(padded, np.repeat([0.0, 1.0], [self._rank, beyond])),
+            residual=float(missed / (np.linalg.norm(self.values) or 1.0)),
+            condition=self.spectrum.condition(choice.alpha),
+            method="lsmr",
+            rank_B=self.spectrum.rank,
+            cutoff=self.spectrum.cutoff,
+            steps=steps,
+        )
 
     def _solve(
-        self,
-        functions: np.ndarray,
-        alpha: float,
-        guess: np.ndarray | None,
-        tolerance: float,
-        most: int = _STEPS,
+        self, functions: np.ndarray, alpha: float, guess: np.ndarray | None, tolerance: float, most: int
     ) -> tuple[np.ndarray, int, bool]:
         """Coefficients Z (r, rank) of the features F, with some of the functions (a mask)."""
         known = self.known if functions.all() else self.known.only(functions)
         values = self.values[functions[self.known.function]]
-        r, rank = known.width, self.F.shape[1]
+        r, rank = known.width, self._rank
         # Z = X / scale: were all points common, the matrix below would have orthonormal columns.
-        scale = np.sqrt(known.gram * self.spectrum.values + alpha)
+        scale = np.sqrt(known.gram * self._squares + alpha)
         F, damping = self.F[functions] / scale, np.sqrt(alpha) / scale
 
         def forward(x: np.ndarray) -> np.ndarray:
@@ -169,3 +146,8 @@ class Unaligned:
     def _misses(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
         known = self.known if functions.all() else self.known.only(functions)
         return known.values(product(self.F[functions], Z.T)) - self.values[functions[self.known.function]]
+
+
+def _right(spectrum: Spectrum) -> np.ndarray:
+    """V (N, k)."""
+    return spectrum.right(slice(None)) if spectrum.V is None else spectrum.V

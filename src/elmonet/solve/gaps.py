@@ -1,0 +1,171 @@
+"""Least squares for C if outputs at common points have gaps, solved exactly.
+
+The missing values x may be taken for parameters: whatever C is, they are best chosen as what C predicts, and then
+cost nothing. With ``H = B'(B B' + a)^-1 B`` (N, N) and Y (N, M) the outputs with the gaps filled by x,
+
+    min_C ||Q C B - Y'||^2 + a ||C||^2 = <Y, A Y> ,      A Y = Y (I - Q Q') + (I - H) Y Q Q' ,
+
+so that x solves ``A_mm x = -A_mk y``, m the missing values and k the known ones, and C is the ordinary ridge
+regression of the filled Y. There are two ways to x without an iteration:
+
+- `_fill_together`: if few values are missing, by that system as it is.
+- `_fill_by_point`: if Q spans all functions on its points, ``Q Q' = I``, and every point has a system of its own:
+  ``(I - H)_mm x = -(I - H)_mk y`` for the functions m that are missing there, or, if the known functions k are
+  fewer, ``x = K_mk (K_kk + a)^-1 y`` with ``K = B'B``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from elmonet._blas import product
+from elmonet.metrics import loo_errors, overall
+from elmonet.solve.cholesky import Cholesky
+from elmonet.solve.held_out import DECADES, Choice, UnalignedFit, folds, resolved
+from elmonet.solve.shrinkage import Dual, Features, Shrinkage
+
+__all__ = ["Gaps", "is_complete", "solved_directly"]
+
+_FEW = 2000  # missing values that are solved for together
+_ENOUGH = 200  # functions, beyond which one fold is enough to compare alphas
+_LEAST, _MIDDLE = (
+    -DECADES,
+    -DECADES // 2,
+)  # powers of ten of s_max^2: the least alpha; where the search begins
+_ZERO = 1e-10  # a row of an orthonormal matrix that is smaller than this is zero
+_PROGRESS = 0.98  # of the error; what gains less is no progress
+
+
+def is_complete(Q: np.ndarray) -> bool:
+    """Whether an orthonormal Q (M, r) spans all functions on the points where it is not zero."""
+    return int(np.count_nonzero(_nonzero(Q))) == Q.shape[1]
+
+
+def solved_directly(Q: np.ndarray, known: np.ndarray, features: Features, alpha: float | None) -> bool:
+    """Whether `Gaps` can solve the problem in reasonable time."""
+    few = known.size - int(known.sum()) <= _FEW
+    return resolved(alpha, features.largest) and (few or (features.dual and is_complete(Q)))
+
+
+class Gaps:
+    """``min sum_known (q_j' C b_i - y_ij)^2 + alpha ||C||^2`` over C (r, p1).
+
+    Parameters
+    ----------
+    Q : (M, r), orthonormal.
+    known : (N, M), true where there is a value.
+    features : of the input functions.
+    y : (N, M), anything where there is no value.
+    """
+
+    def __init__(self, Q: np.ndarray, known: np.ndarray, features: Features, y: np.ndarray):
+        self.Q, self.known, self.features = Q, known, features
+        self.y = np.where(known, y, 0.0)
+
+    def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
+        """The alpha of least error on functions held out, sought `near` one; or the given one, with its error.
+
+        A rough choice is within a factor of 100 or so.
+        """
+        parts, largest = folds(len(self.y)), self.features.largest
+        compared = parts[:1] if rough or len(self.y) >= _ENOUGH else parts
+        tried: dict[float, list[np.ndarray]] = {}
+
+        def error(alpha: float, parts: list[np.ndarray]) -> float:
+            found = tried.setdefault(alpha, [])
+            found += [self._errors(kept, alpha) for kept in parts[len(found) :]]
+            return float(overall(np.concatenate(found), self.y.shape[1]))
+
+        if alpha is None:
+            begin = _MIDDLE if near is None else int(np.clip(np.rint(np.log10(near / largest)), _LEAST, 0))
+            steps = [1] if near is not None else [2] if rough else [2, 1]
+            alpha = largest * 10.0 ** _lowest(
+                lambda power: error(largest * 10.0**power, compared), begin, steps
+            )
+        path = {a: error(a, compared) for a in sorted({*tried, alpha})}
+        least = error(alpha, compared if rough else parts)
+        return Choice(alpha, least, np.array(list(path)), np.array(list(path.values())))
+
+    def fit(self, choice: Choice) -> UnalignedFit:
+        """All functions, with the alpha that was chosen."""
+        shrinkage = self.features.at(choice.alpha)
+        C = shrinkage.coefficients(product(self._filled(shrinkage, slice(None)), self.Q)).T
+        missed = product(product(self.Q, C), self.features.B).T - self.y
+        residual = np.linalg.norm(missed[self.known]) / (np.linalg.norm(self.y) or 1.0)
+        return UnalignedFit(C, float(residual), shrinkage.condition, "cholesky")
+
+    def _errors(self, kept: np.ndarray, alpha: float) -> np.ndarray:
+        """The relative errors of the functions that are held out, at their known points."""
+        shrinkage = self.features.at(alpha, kept)
+        Y = product(self._filled(shrinkage, kept), self.Q)
+        predicted = product(shrinkage.predicted(Y, ~kept), self.Q.T)
+        known, y = self.known[~kept], self.y[~kept]
+        some = known.any(axis=1)
+        missed, norms = (np.linalg.norm(A[some], axis=1) for A in (np.where(known, predicted, 0.0) - y, y))
+        return loo_errors(missed, norms, y.shape[1])
+
+    def _filled(self, shrinkage: Shrinkage, functions: np.ndarray | slice) -> np.ndarray:
+        """The outputs of some functions, with the gaps filled."""
+        y, known = self.y[functions], self.known[functions]
+        if known.all():
+            return y
+        if known.size - int(known.sum()) <= _FEW:
+            return _fill_together(self.Q, shrinkage, y, known)
+        assert isinstance(shrinkage, Dual)
+        return _fill_by_point(self.Q, shrinkage, y, known)
+
+
+def _fill_together(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """``A_mm x = -A_mk y``, all missing values in one system."""
+    i, j = np.nonzero(~known)
+    functions, i_there = np.unique(i, return_inverse=True)
+    # In A, entry (i j, k l) is [i = k] (I - Q Q')_jl + (I - H)_ik (Q Q')_jl.
+    QQt = product(Q[j], Q[j].T)
+    A = shrinkage.among(functions)[np.ix_(i_there, i_there)] * QQt
+    A += (i[:, None] == i) * ((j[:, None] == j) - QQt)
+    inside = product(y, Q)
+    outside = y - product(inside, Q.T)
+    Ay = outside[i, j] + np.einsum("kr,kr->k", shrinkage.shrunk(inside)[i], Q[j])
+    filled = y.copy()
+    filled[i, j] = Cholesky(np.asfortranarray(A), 0.0).solve(-Ay[:, None])[:, 0]
+    return filled
+
+
+def _fill_by_point(Q: np.ndarray, shrinkage: Dual, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Every point by itself, those with the same gaps together; where Q is zero, so is what it predicts."""
+    filled = y.copy()
+    points = np.flatnonzero(_nonzero(Q) & ~known.all(axis=0))
+    patterns, which = np.unique(known[:, points], axis=1, return_inverse=True)
+    shrunk = shrinkage.shrunk(y[:, points])
+    for number, pattern in enumerate(patterns.T):
+        own = np.flatnonzero(which.ravel() == number)
+        here, there = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        if len(there) <= len(here):
+            x = Cholesky(shrinkage.among(there), 0.0).solve(-shrunk[np.ix_(there, own)])
+        else:
+            weights = Cholesky(shrinkage.gram(here, here), shrinkage.alpha).solve(
+                y[np.ix_(here, points[own])]
+            )
+            x = product(shrinkage.gram(there, here), weights)
+        filled[np.ix_(there, points[own])] = x
+    return filled
+
+
+def _nonzero(Q: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", Q, Q) > _ZERO**2
+
+
+def _lowest(error: Callable[[int], float], begin: int, steps: list[int]) -> int:
+    """The power of ten with the least error: downhill from `begin`, by each step in turn."""
+    tried = {begin: error(begin)}
+    for step in steps:
+        for way in (-step, step):
+            at = min(tried, key=tried.__getitem__)
+            while _LEAST <= at + way <= 0 and at + way not in tried:
+                tried[at + way] = error(at + way)
+                if tried[at + way] > _PROGRESS * tried[at]:
+                    break
+                at += way
+    return min(tried, key=tried.__getitem__)

@@ -1,0 +1,146 @@
+"""Where leave-one-out can be trusted: against N refits in extended precision."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from elmonet.solve import Pinv, Ridge
+from elmonet.solve.cholesky import AtOneAlpha
+from elmonet.solve.factor import gram_rounding, trusted
+from elmonet.solve.primal import Primal
+from elmonet.solve.spectral import Spectral
+from elmonet.solve.spectrum import Spectrum
+from elmonet.solve.tridiagonal import Tridiagonal
+
+pytestmark = [pytest.mark.numerics, pytest.mark.filterwarnings("ignore::elmonet._check.NumericsWarning")]
+ONE = np.ones((1, 1))
+
+
+def refits(B, G, alphas):
+    """``||g_i - C_(without i) b_i||`` for B (p1, N) and G (r, N), at every alpha: (alphas, N)."""
+    N, found = B.shape[1], np.empty((len(alphas), B.shape[1]))
+    with mp.workdps(80):
+        for i in range(N):
+            rest = [j for j in range(N) if j != i]
+            own, g = mp.matrix(B[:, [i]].tolist()), mp.matrix(G[:, [i]].tolist())
+            others, outputs = mp.matrix(B[:, rest].tolist()), mp.matrix(G[:, rest].tolist())
+            for j, alpha in enumerate(alphas):
+                found[j, i] = float(mp.norm(g - outputs * _weights(others, own, alpha)))
+    return found
+
+
+def _weights(others, own, alpha):
+    """``X' (X X' + alpha)^-1 b``, by the smaller of the two systems."""
+    dual = others.cols < others.rows
+    K = others.T * others if dual else others * others.T
+    for k in range(K.rows):
+        K[k, k] += mp.mpf(float(alpha))
+    return mp.lu_solve(K, others.T * own) if dual else others.T * mp.lu_solve(K, own)
+
+
+def hard_case(rng, largest=8):
+    """B and G: tall, wide, graded, with repeated functions, of low rank, with an outlier; noise or not."""
+    p1, N, r = rng.integers(2, largest, 3)
+    B, G = rng.normal(size=(p1, N)), rng.normal(size=(r, N))
+    if rng.random() < 0.5:
+        B *= np.geomspace(1, 10.0 ** -rng.integers(0, 13), p1)[:, None]
+    kind = rng.integers(0, 5)
+    if kind == 1:
+        B[:, -1], G[:, -1] = B[:, 0], G[:, 0]
+    elif kind == 2:
+        half = N // 2
+        B[:, half : 2 * half], G[:, half : 2 * half] = B[:, :half], G[:, :half]
+    elif kind == 3:
+        rank = rng.integers(1, min(p1, N) + 1)
+        B = rng.normal(size=(p1, rank)) @ rng.normal(size=(rank, N))
+    elif kind == 4:
+        B[:, 0] *= 1e6
+    return B, (rng.normal(size=(r, p1)) @ B if rng.random() < 0.3 else G)
+
+
+def factors(B, alphas):
+    """All that can be asked at alphas, with those that they resolve, if any."""
+    p1, N = B.shape
+    largest = np.linalg.norm(B, 2) ** 2
+    resolved = alphas[alphas > 2 * gram_rounding(B.shape) * largest]
+    yield Spectral(Spectrum.from_svd(B, 0.0)), alphas
+    if N <= p1:
+        yield Spectral(Spectrum.from_gram(B)), resolved
+    if 1 < N <= p1:
+        yield Tridiagonal(B), resolved
+    if p1 < N:
+        yield Primal(B), resolved
+    for alpha in resolved:
+        yield AtOneAlpha(B, alpha), np.array([alpha])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_trusted_is_true(seed):
+    rng = np.random.default_rng(seed)
+    B, G = hard_case(rng)
+    alphas = np.linalg.norm(B, 2) ** 2 * 10.0 ** np.array(
+        [-33, -31, -29, -27, -24, -18, -12, -11.5, -9, -3, 0]
+    )
+    norms = np.linalg.norm(G, axis=0)
+    exact = dict(zip(alphas, np.mean(refits(B, G, alphas) / norms, axis=1), strict=True))
+    for factor, some in factors(B, alphas):
+        swept = factor.sweep(G, some, ONE)
+        found = np.mean(swept.left_out / norms, axis=1)
+        believed = trusted(swept.doubt, found)
+        expected = np.array([exact[a] for a in some])
+        np.testing.assert_allclose(found[believed], expected[believed], rtol=2e-3, atol=2e-9)
+        # And there is something to believe: all that a Gram matrix resolves in the dual, all but the last by SVD.
+        if not isinstance(factor, (Primal, AtOneAlpha)):
+            assert believed[some >= 1e-24 * some[-1]].all()
+        for alpha, norms_at in zip(some, swept.left_out, strict=True):
+            residuals = np.linalg.norm(factor.left_out(G, alpha), axis=0)
+            np.testing.assert_allclose(residuals, norms_at, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_choice_is_among_what_is_true(seed):
+    """The error that is reported is the true one at the alpha that was chosen."""
+    B, G = hard_case(np.random.default_rng(1000 + seed))
+    solution = Ridge("loo").solve(np.eye(len(G)), B, G)
+    true = np.mean(refits(B, G, [solution.alpha])[0] / np.linalg.norm(G, axis=0))
+    if len(G) > 1:  # else outputs are numbers, and their error is that of all together
+        assert solution.expected_error == pytest.approx(true, rel=2e-3, abs=2e-9)
+
+
+def test_repeated_functions_in_any_order():
+    """The reported error was 0.11, 0.51 or 0.30, depending on the order."""
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(7, 8)) * np.geomspace(1, 1e-9, 7)[:, None]
+    G = rng.normal(size=(4, 8))
+    B[:, -1], G[:, -1] = B[:, 0], G[:, 0]
+    errors = []
+    for _ in range(8):
+        order = rng.permutation(8)
+        errors.append(Ridge("loo").solve(np.eye(4), B[:, order], G[:, order]).expected_error)
+    np.testing.assert_allclose(errors, errors[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1e-40, 1e-33, 1e-29])
+def test_an_alpha_below_trust_reports_the_error_at_the_least_that_is_not(alpha):
+    """A unique function beside repeated ones: interpolated, and rounding decides what is left of 1 - h."""
+    rng = np.random.default_rng(1)
+    B, G = rng.normal(size=(6, 6)), rng.normal(size=(3, 6))
+    B[:, 3:], G[:, 3:] = B[:, :3], G[:, :3]
+    B[:, 5], G[:, 5] = rng.normal(size=6), rng.normal(size=3)
+    limit = np.mean(refits(B, G, [1e-20])[0] / np.linalg.norm(G, axis=0))
+    for solver in (Ridge(alpha), Ridge("loo", alphas=[alpha]), Ridge(alpha, penalty="W"), Pinv()):
+        solution = solver.solve(np.eye(3), B, G)
+        assert solution.expected_error == pytest.approx(limit, rel=2e-3)
+        assert solution.alpha == (0 if isinstance(solver, Pinv) else alpha)
+
+
+def test_an_outlier_in_the_primal():
+    """Its leverage is 1 - 1e-13: a difference of squares would know one digit of 1 - h."""
+    rng = np.random.default_rng(2)
+    B, G = rng.normal(size=(4, 12)), rng.normal(size=(3, 12))
+    B[:, 0] *= 1e6
+    for alpha in (1e-9, 1e-3, 1.0):
+        solution = Ridge(alpha).solve(np.eye(3), B, G)
+        np.testing.assert_allclose(
+            solution.errors, refits(B, G, [alpha])[0] / np.linalg.norm(G, axis=0), rtol=2e-3
+        )
