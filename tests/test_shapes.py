@@ -205,7 +205,7 @@ def test_scattered_outputs(tmp_path):
     predicted = fitted.predict(new, points=truth)
     error = np.linalg.norm(predicted - truth.values) / np.linalg.norm(truth.values)
     assert error < 0.02
-    assert 0.2 < fitted.solution_.loo_error / error < 5
+    assert 0.2 < fitted.solution_.expected_error / error < 5
     assert fitted.solution_.method == "lsmr"
     again = saved(fitted, tmp_path)
     np.testing.assert_array_equal(again.predict(new, points=truth), predicted)
@@ -265,7 +265,7 @@ def test_missing_values_are_left_out(data):
     fitted = model(missing="ignore").fit(data.u_train, gaps, points=data.points)
     best, ours = (relative_l2(m.predict(data.u_test), data.s_test) for m in (whole, fitted))
     assert ours < 4 * best
-    assert 0.3 < fitted.solution_.loo_error / ours < 3
+    assert 0.3 < fitted.solution_.expected_error / ours < 3
     full = model(missing="ignore").fit(data.u_train, data.s_train, points=data.points)
     np.testing.assert_array_equal(full.W_, whole.W_)
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.metrics import loo_errors, overall
+from elmonet.metrics import relative_errors, overall
 from elmonet.solve.cholesky import Cholesky
 from elmonet.solve.held_out import DECADES, Choice, UnalignedFit, folds, resolved
 from elmonet.solve.shrinkage import Dual, Features, Shrinkage
@@ -104,7 +104,7 @@ class Gaps:
         known, y = self.known[~kept], self.y[~kept]
         some = known.any(axis=1)
         missed, norms = (np.linalg.norm(A[some], axis=1) for A in (np.where(known, predicted, 0.0) - y, y))
-        return loo_errors(missed, norms, y.shape[1])
+        return relative_errors(missed, norms, y.shape[1])
 
     def _filled(self, shrinkage: Shrinkage, functions: np.ndarray | slice) -> np.ndarray:
         """The outputs of some functions, with the gaps filled."""
