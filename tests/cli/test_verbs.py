@@ -247,21 +247,24 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert found["kind"] == "data"
     keys = {"kind", "path", "bytes", "format", "arrays", "skipped", "roles", "reasons", "error"}
     assert found.keys() == keys
-    keys = {"understood", "summary", "loo_error", "leaderboard", "test_error", "seconds", "wrote"}
+    error = {"expected_error", "error_kind", "loo_error"}
+    keys = error | {"understood", "summary", "leaderboard", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys
-    keys = {"understood", "loo_error", "alpha", "test_error", "seconds", "wrote"}
+    keys = error | {"understood", "alpha", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys
-    keys = {"understood", "functions", "loo_error", "alpha", "rate", "seconds", "wrote"}
+    keys = error | {"understood", "functions", "alpha", "rate", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20 --memory 1GB").keys() == keys
     model = told("info m.elmonet")
     assert model["kind"] == "model"
     assert (model["input_shape"], model["output_shape"], model["points"]) == ([100], [100], [100, 1])
     assert (model["low"], model["high"]) == ([0], [1])
-    assert {"branch", "trunk", "loo_error", "residual", "alpha", "condition", "bytes", "path"} < model.keys()
+    keys = {"branch", "trunk", "expected_error", "error_kind", "residual", "alpha", "condition", "bytes", "path"}
+    assert keys < model.keys()
     found = told("predict m.elmonet d.npz -o p.npz")
-    assert found.keys() == {"functions", "shapes", "seconds", "wrote", "error"}
+    assert found.keys() == {"functions", "training_functions", "shapes", "seconds", "wrote", "error"}
+    assert found["training_functions"] == 0
     assert found["shapes"] == {"s": [5, 100]}
-    assert told("plot m.elmonet d.npz -o p.png").keys() == {"function", "error", "wrote"}
+    assert told("plot m.elmonet d.npz -o p.png").keys() == {"function", "training_function", "error", "wrote"}
     found = told("convert d.npz d.mat")
     assert found.keys() == {"understood", "arrays", "wrote"}
     assert found["arrays"]["u_train"] == [20, 100]
