@@ -81,8 +81,8 @@ class View:
         """One number for the errors of all functions."""
         return float(overall(errors, self.y.shape[1]))
 
-    def best_rank(self, B: np.ndarray, alpha: float) -> int:
-        """How many modes to keep: those beyond are predicted worse than by zero."""
+    def best_rank(self, B: np.ndarray, alpha: float) -> int | None:
+        """How many modes to keep: those beyond are predicted worse than by zero. None: all there are."""
         left_out = self.solve(B, alpha)[0].left_out()
         missed = np.cumsum((self.coordinates - left_out) ** 2, axis=0)
         energy = self.coordinates**2
@@ -90,4 +90,5 @@ class View:
         norms = np.sqrt(energy.sum(axis=0))
         sizes = reference_norms(norms) if self.sizes is None else self.sizes
         errors = np.mean(np.sqrt(missed + np.maximum(dropped, 0)) / sizes, axis=1)
-        return int(np.argmin(errors)) + 1
+        best = int(np.argmin(errors)) + 1
+        return None if best == len(errors) else best
