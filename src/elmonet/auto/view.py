@@ -86,9 +86,10 @@ class View:
         left_out = self.solve(B, alpha)[0].left_out()
         missed = np.cumsum((self.coordinates - left_out) ** 2, axis=0)
         energy = self.coordinates**2
-        dropped = energy.sum(axis=0) - np.cumsum(energy, axis=0)
+        tail = np.cumsum(energy[::-1], axis=0)[::-1]  # a sum, not a difference: no digits are lost
+        dropped = np.vstack([tail[1:], np.zeros_like(tail[:1])])
         norms = np.sqrt(energy.sum(axis=0))
         sizes = reference_norms(norms) if self.sizes is None else self.sizes
-        errors = np.mean(np.sqrt(missed + np.maximum(dropped, 0)) / sizes, axis=1)
+        errors = np.mean(np.sqrt(missed + dropped) / sizes, axis=1)
         best = int(np.argmin(errors)) + 1
         return None if best == len(errors) else best
