@@ -31,9 +31,9 @@ from .features import Sinusoid as Sinusoid
 from .metrics import neg_relative_l2 as neg_relative_l2
 from .metrics import relative_l2 as relative_l2
 from .model import ELMDeepONet as ELMDeepONet
-from .model import fit_blocks as fit_blocks
-from .model import load as load
-from .model import predict_blocks as predict_blocks
+from .on_disk import fit_blocks as fit_blocks
+from .on_disk import load as load
+from .on_disk import predict_blocks as predict_blocks
 from .operator import Operator as Operator
 from .solve import Pinv as Pinv
 from .solve import Ridge as Ridge

@@ -10,29 +10,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
-from elmonet._check import FileError, InputError, choice, coordinates, outputs, positive_integer
+from elmonet._check import InputError, choice, coordinates, outputs
 from elmonet._fitted import NotFittedError
-from elmonet.data.blocks import is_dask, is_stored, read_rows
+from elmonet.data.blocks import is_dask, is_stored
+from elmonet.fitting.attributes import FittedAttributes
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.in_blocks import BlockFit
 from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
 from elmonet.fitting.words import summary_of
-from elmonet.form.inputs import InputForm
-from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
-from elmonet.operator import Operator
-from elmonet.saving import restore, to_store
-from elmonet.solve import Solution
-from elmonet.store import read, write
+from elmonet.saving import to_store
+from elmonet.store import write
 
-__all__ = ["ELMDeepONet", "fit_blocks", "load", "predict_blocks"]
+__all__ = ["ELMDeepONet"]
 
 
-class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -256,49 +253,9 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         write(path, *to_store(self, fitted, self._blocks if sums else None, weights))
 
     @property
-    def solution_(self) -> Solution:
-        """The account of the solve; found now, if functions came since it was last needed."""
-        return self._fitted(AttributeError).solution
-
-    @property
-    def operator_(self) -> Operator:
-        """The learned operator, from rows to values."""
-        return self._fitted(AttributeError).operator
-
-    @property
-    def inputs_(self) -> InputForm:
-        """The form of the input functions."""
-        return self._fitted(AttributeError).inputs
-
-    @property
-    def outputs_(self) -> OutputForm:
-        """The form of the output functions, and where they are known."""
-        return self._fitted(AttributeError).outputs
-
-    @property
     def expected_error_(self) -> float | None:
         """The relative error to expect on new functions that are drawn alike; None if nothing tells."""
         return self._promise[0] if self._promise is not None else self.solution_.expected_error
-
-    @property
-    def W_(self) -> np.ndarray:
-        """The learned matrix, (p2, p1)."""
-        return self.solution_.W
-
-    @property
-    def branch_(self) -> Any:
-        """The fitted feature map of input functions."""
-        return self.operator_.branch
-
-    @property
-    def trunk_(self) -> Any:
-        """The fitted feature map of points."""
-        return self.operator_.trunk
-
-    @property
-    def points_(self) -> np.ndarray:
-        """The training points; for components, with the component's number last."""
-        return self._fitted(AttributeError).outputs.places()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None or self._blocks is not None
@@ -380,65 +337,6 @@ class ELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
 _NO_SUMS = (
     "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
-    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or fit again "
-    "with all of them."
+    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or "
+    "fit again with all of them."
 )
-
-
-def load(path: str | os.PathLike[str]) -> ELMDeepONet:
-    """Read a model that `ELMDeepONet.save` wrote; it predicts the same, bit for bit.
-
-    Raises `FileError` for anything but a whole model's file.
-    """
-    header, arrays = read(path)
-    try:
-        return restore(ELMDeepONet, header, arrays)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise FileError(
-            f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
-            f"{error}). It may come from a development version; fit and save the model again."
-        ) from error
-
-
-def fit_blocks(
-    model: ELMDeepONet,
-    u: Any,
-    s: Any,
-    points: Any = None,
-    *,
-    memory: Any = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    keep_checkpoint: bool = False,
-    workers: int | None = None,
-    progress: Any = False,
-) -> ELMDeepONet:
-    """Fit a model to functions that are read in blocks; what ``model.fit`` does with arrays on disk.
-
-    Parameters
-    ----------
-    model : an `ELMDeepONet` whose branch needs no training functions.
-    u, s : (N, ...) and (N, M): memory maps, zarr or HDF5 arrays, or anything that gives rows by slicing.
-    points : (M, d), as in `ELMDeepONet.fit`.
-    memory : what the process may take, in bytes or as "2GB"; None: half of what is there.
-    checkpoint : a file that is written every so often; if it is there already, the fit goes on from it.
-    keep_checkpoint : leave that file when the fit is done, until the model is saved.
-    workers : threads; None: one a core.
-    progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
-    """
-    how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
-    return model._fit_stored(
-        u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how
-    )
-
-
-def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
-    """Predict for functions that are read in blocks, and write each block to `out` (N, M) at once.
-
-    `out` is anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
-    """
-    if tuple(out.shape)[:1] != tuple(u.shape)[:1]:
-        raise InputError(
-            f"out must have a row for each of the {u.shape[0]} functions, got {tuple(out.shape)}."
-        )
-    for start in range(0, u.shape[0], positive_integer(rows, "rows")):
-        out[start : start + rows] = model.predict(read_rows(u, start, start + rows, "X"), points)
