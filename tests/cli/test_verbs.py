@@ -258,7 +258,17 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert model["kind"] == "model"
     assert (model["input_shape"], model["output_shape"], model["points"]) == ([100], [100], [100, 1])
     assert (model["low"], model["high"]) == ([0], [1])
-    keys = {"branch", "trunk", "expected_error", "error_kind", "residual", "alpha", "condition", "bytes", "path"}
+    keys = {
+        "branch",
+        "trunk",
+        "expected_error",
+        "error_kind",
+        "residual",
+        "alpha",
+        "condition",
+        "bytes",
+        "path",
+    }
     assert keys < model.keys()
     found = told("predict m.elmonet d.npz -o p.npz")
     assert found.keys() == {"functions", "training_functions", "shapes", "seconds", "wrote", "error"}

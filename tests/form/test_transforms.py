@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from elmonet.form.transforms import standardise, unit_box
 
 

@@ -64,7 +64,7 @@ def factors(B, alphas):
     largest = np.linalg.norm(B, 2) ** 2
     resolved = alphas[alphas > 2 * gram_rounding(B.shape) * largest]
     yield Spectral(Spectrum.from_svd(B, 0.0)), alphas
-    if N <= p1:
+    if p1 >= N:
         yield Spectral(Spectrum.from_gram(B)), resolved
     if 1 < N <= p1:
         yield Tridiagonal(B), resolved

@@ -1,89 +1,240 @@
-"""The unaligned problem against dense least squares, and against the aligned solver."""
+"""The unaligned problem, directly and by iteration, against dense least squares and the aligned solver."""
 
 import numpy as np
 import pytest
 
 from elmonet.solve import Ridge
-from elmonet.solve.known import AtOwnPoints, WithGaps
+from elmonet.solve.gaps import Gaps, is_complete, solved_directly
+from elmonet.solve.held_out import Choice, folds
+from elmonet.solve.known import AtScatteredPoints, WithGaps
+from elmonet.solve.shrinkage import Features
 from elmonet.solve.span import Span
 from elmonet.solve.spectrum import Spectrum
 from elmonet.solve.unaligned import Unaligned
 
-N, p1, r, M = 30, 12, 5, 20
+pytestmark = pytest.mark.numerics
+
+M, r = 20, 5
+SHAPES = {"primal": (12, 30), "dual": (40, 30), "between": (20, 30)}  # p1, N
+
+
+def at(alpha):
+    return Choice(alpha, 0.0, np.array([alpha]), np.array([0.0]))
+
+
+def made(p1, N, rank=r, seed=0):
+    rng = np.random.default_rng(seed)
+    B, C = rng.normal(size=(p1, N)), rng.normal(size=(rank, p1))
+    Q = np.linalg.qr(rng.normal(size=(M, rank)))[0]
+    return rng, Q, B, (Q @ C @ B).T + 0.1 * rng.normal(size=(N, M))
 
 
 @pytest.fixture(scope="module")
 def case():
-    rng = np.random.default_rng(0)
-    B, C = rng.normal(size=(p1, N)), rng.normal(size=(r, p1))
-    Q = np.linalg.qr(rng.normal(size=(M, r)))[0]
-    return rng, Q, B, (Q @ C @ B).T + 0.1 * rng.normal(size=(N, M))
+    return made(*SHAPES["primal"])
 
 
 def dense(rows, B, function, values, alpha):
-    """C by the normal equations of the whole Kronecker matrix, with a row for every value."""
+    """C by least squares with the whole Kronecker matrix, a row for every value and one for every penalty."""
     A = np.stack([np.kron(row, B[:, i]) for row, i in zip(rows, function, strict=True)])
-    normal = A.T @ A + alpha * np.eye(A.shape[1])
-    return np.linalg.solve(normal, A.T @ values).reshape(rows.shape[1], len(B))
+    penalty = np.sqrt(alpha) * np.eye(A.shape[1])
+    target = np.concatenate([values, np.zeros(A.shape[1])])
+    return np.linalg.lstsq(np.vstack([A, penalty]), target, rcond=None)[0].reshape(rows.shape[1], len(B))
 
 
-@pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
-def test_gaps(case, alpha):
-    rng, Q, B, G = case
-    known = rng.random((N, M)) < 0.6
+# Gaps, solved directly --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.3, 50.0])
+@pytest.mark.parametrize("rank", [r, M])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("together", [True, False])
+def test_gaps(monkeypatch, alpha, rank, shape, together):
+    """All missing values in one system, or point by point, with more missing than known and the reverse."""
+    rng, Q, B, G = made(*SHAPES[shape], rank)
+    known = rng.random(G.shape) < np.linspace(0.2, 0.9, M)
+    monkeypatch.setattr("elmonet.solve.gaps._FEW", 10**6 if together else 0)
+    features = Features(B)
+    if not together and (rank < M or shape == "primal"):
+        assert not solved_directly(Q, known, features, alpha)
+        return
+    assert solved_directly(Q, known, features, alpha)
     function, place = np.nonzero(known)
-    fit = Unaligned(WithGaps(Q, known), Spectrum.from_svd(B), G[known]).fit(alpha)
-    np.testing.assert_allclose(fit.C, dense(Q[place], B, function, G[known], alpha), rtol=1e-7, atol=1e-9)
+    fit = Gaps(Q, known, features, np.where(known, G, np.nan)).fit(at(alpha))
+    expected = dense(Q[place], B, function, G[known], alpha)
+    np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
     missed = np.einsum("kr,rk->k", Q[place], fit.C @ B[:, function]) - G[known]
-    assert fit.residual == pytest.approx(np.linalg.norm(missed) / np.linalg.norm(G[known]))
+    assert fit.residual == pytest.approx(np.linalg.norm(missed) / np.linalg.norm(G[known]), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rank", [r, M])
+def test_one_gap_and_a_function_without_values(shape, rank):
+    _, Q, B, G = made(*SHAPES[shape], rank)
+    known = np.ones(G.shape, bool)
+    known[3, 7] = known[11] = False
+    function, place = np.nonzero(known)
+    fit = Gaps(Q, known, Features(B), np.where(known, G, np.nan)).fit(at(0.1))
+    expected = dense(Q[place], B, function, G[known], 0.1)
+    np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_alphas_that_a_gram_matrix_does_not_resolve():
+    """Features over eight decades: alpha is far below their squares' rounding."""
+    rng, Q, B, _ = made(12, 30)
+    B *= np.geomspace(1, 1e-8, 12)[:, None]
+    C = rng.normal(size=(r, 12)) / np.geomspace(1, 1e-8, 12)
+    G = (Q @ C @ B).T
+    known = rng.random(G.shape) < 0.9
+    fit = Gaps(Q, known, Features(B), np.where(known, G, np.nan)).fit(at(1e-22))
+    assert fit.method == "svd"
+    np.testing.assert_allclose(fit.C, C, rtol=1e-4)
+
+
+def test_the_search_goes_below_a_gram_matrix_only_for_a_reason(monkeypatch):
+    rng, Q, B, G = made(40, 30)
+    known = rng.random(G.shape) < 0.95
+    monkeypatch.setattr(Spectrum, "from_svd", None)
+    assert Gaps(Q, known, Features(B), G).choose().alpha > 0  # noise gives none
+    monkeypatch.undo()
+    B = rng.normal(size=(12, 30)) * np.geomspace(1, 1e-8, 12)[:, None]
+    exact = (Q @ (rng.normal(size=(r, 12)) / np.geomspace(1, 1e-8, 12)) @ B).T
+    choice = Gaps(Q, known, Features(B), exact).choose()
+    assert choice.alpha < 1e-12 * Features(B).largest
+    assert choice.error < 1e-6
+
+
+def test_a_basis_is_complete_where_it_is_not_zero():
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    assert is_complete(Q)
+    assert not is_complete(Q[:, :5])
+    assert is_complete(np.vstack([np.zeros((2, 6)), Q]))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_where_the_basis_is_zero_so_is_what_fills_the_gaps(monkeypatch, together):
+    monkeypatch.setattr("elmonet.solve.gaps._FEW", 10**6 if together else 0)
+    rng, _, B, G = made(40, 30)
+    Q = np.zeros((M, M - 2))
+    Q[2:] = np.linalg.qr(rng.normal(size=(M - 2, M - 2)))[0]
+    known = rng.random(G.shape) < 0.6
+    function, place = np.nonzero(known)
+    fit = Gaps(Q, known, Features(B), G).fit(at(0.3))
+    expected = dense(Q[place], B, function, G[known], 0.3)
+    np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_held_out_functions_choose_alpha(shape, direct):
+    """Against fits on the other functions, by the dense solver."""
+    rng, Q, B, G = made(*SHAPES[shape])
+    known = rng.random(G.shape) < 0.5
+    if direct:
+        problem = Gaps(Q, known, Features(B), G)
+    else:
+        problem = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known])
+    choice = problem.choose()
+    assert choice.alpha == choice.alphas[np.argmin(choice.path)]
+    assert np.all(np.diff(choice.alphas) > 0)
+
+    def error(alpha):
+        errors = []
+        for kept in folds(len(G)):
+            function, place = np.nonzero(known & kept[:, None])
+            C = dense(Q[place], B, function, G[function, place], alpha)
+            missed, norms = (
+                np.linalg.norm(np.where(known, A, 0)[~kept], axis=1) for A in ((Q @ C @ B).T - G, G)
+            )
+            errors += list(missed / norms)
+        return np.mean(errors)
+
+    assert choice.error == pytest.approx(error(choice.alpha), rel=1e-6 if direct else 1e-3)
+    assert problem.choose(0.3).error == pytest.approx(error(0.3), rel=1e-6 if direct else 1e-3)
+    assert choice.error < 1.01 * min(error(choice.alpha * factor) for factor in (0.01, 100.0))
+
+
+def test_folds():
+    """Each holds out a fifth, and together at least 100 functions, or all."""
+    for n, count in ((2, 2), (3, 3), (30, 5), (120, 5), (240, 3), (400, 2), (500, 1), (5000, 1)):
+        masks = folds(n)
+        assert len(masks) == count
+        held_out = np.sum([~kept for kept in masks], axis=0)
+        assert held_out.max() == 1  # no function twice
+        assert held_out.sum() >= min(n, 100)
+    assert folds(1) == []
+
+
+# By iteration -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
-def test_own_points(case, alpha):
-    rng, _, B, _ = case
-    function = np.sort(rng.integers(0, N, 400))
+@pytest.mark.parametrize("spectrum", [Spectrum.from_svd, Spectrum.from_gram])
+def test_gaps_by_iteration(case, alpha, spectrum):
+    rng, Q, B, G = case
+    known = rng.random(G.shape) < 0.6
+    function, place = np.nonzero(known)
+    fit = Unaligned(WithGaps(Q, known), spectrum(B), G[known]).fit(at(alpha))
+    np.testing.assert_allclose(fit.C, dense(Q[place], B, function, G[known], alpha), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.3, 50.0])
+def test_scattered_points(case, alpha):
+    rng, _, B, G = case
+    function = np.sort(rng.integers(0, len(G), 400))
     rows, values = rng.normal(size=(400, r)), rng.normal(size=400)
-    fit = Unaligned(AtOwnPoints(rows, function, N), Spectrum.from_svd(B), values).fit(alpha)
+    known = AtScatteredPoints(rows, function, len(G))
+    fit = Unaligned(known, Spectrum.from_gram(B), values).fit(at(alpha))
     np.testing.assert_allclose(fit.C, dense(rows, B, function, values, alpha), rtol=1e-6, atol=1e-9)
+
+
+def test_more_features_than_functions_by_iteration():
+    """The Gram matrix has directions of no size at all there."""
+    rng, Q, B, G = made(40, 30)
+    B[:, 20:] = B[:, :10]
+    known = rng.random(G.shape) < 0.6
+    function, place = np.nonzero(known)
+    fit = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known]).fit(at(0.1))
+    assert fit.rank_B == 20
+    np.testing.assert_allclose(fit.C, dense(Q[place], B, function, G[known], 0.1), rtol=1e-6, atol=1e-8)
 
 
 def test_nothing_missing_is_the_aligned_problem(case):
     _, Q, B, G = case
+    N = len(G)
     aligned = Ridge(0.7).solve(Q, B, G.T)
     for known in (
         WithGaps(Q, np.ones((N, M), bool)),
-        AtOwnPoints(np.tile(Q, (N, 1)), np.repeat(np.arange(N), M), N),
+        AtScatteredPoints(np.tile(Q, (N, 1)), np.repeat(np.arange(N), M), N),
     ):
-        fit = Unaligned(known, Spectrum.from_svd(B), G.ravel()).fit(0.7)
+        fit = Unaligned(known, Spectrum.from_gram(B), G.ravel()).fit(at(0.7))
         np.testing.assert_allclose(fit.C, aligned.W, rtol=1e-9, atol=1e-11)
         assert fit.steps <= 3  # the preconditioner is exact
+    fit = Gaps(Q, np.ones((N, M), bool), Features(B), G).fit(at(0.7))
+    np.testing.assert_allclose(fit.C, aligned.W, rtol=1e-9, atol=1e-11)
 
 
-def test_held_out_functions_choose_alpha(case):
-    """Against fits on the other functions, by the dense solver."""
+def test_a_guess_near_the_answer_saves_steps(case):
     rng, Q, B, G = case
-    known = rng.random((N, M)) < 0.5
-    problem = Unaligned(WithGaps(Q, known), Spectrum.from_svd(B), G[known])
-    fit = problem.choose()
-    best = int(np.argmin(fit.path))
-    assert fit.alpha == fit.alphas[best]
-    errors = []
-    for kept in problem._folds():
-        function, place = np.nonzero(known & kept[:, None])
-        C = dense(Q[place], B, function, G[function, place], fit.alpha)
-        missed = np.where(known, (Q @ C @ B).T - G, 0)[~kept]
-        errors += list(np.linalg.norm(missed, axis=1) / np.linalg.norm(np.where(known, G, 0)[~kept], axis=1))
-    assert fit.error == pytest.approx(np.mean(errors), rel=1e-3)
+    known = rng.random(G.shape) < 0.6
+    problem = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known])
+    cold = problem.fit(at(0.01))
+    guess = problem.guess(cold.C)
+    warm = problem.fit(Choice(0.01, 0.0, np.array([0.01]), np.array([0.0]), guess))
+    assert warm.steps < 3 < cold.steps
+    np.testing.assert_allclose(warm.C, cold.C, rtol=1e-7, atol=1e-8)
 
 
 def test_span_makes_any_basis_orthonormal(case):
-    """As the model uses it: W of a trunk that is far from orthonormal."""
-    rng, _, B, _ = case
+    """As scattered outputs use it: W of a trunk that is far from orthonormal."""
+    rng, _, B, G = case
+    N = len(G)
     points = rng.random(400)
     function = np.sort(rng.integers(0, N, 400))
     T = np.vander(points, r)
-    W = rng.normal(size=(r, p1))
+    W = rng.normal(size=(r, len(B)))
     values = np.einsum("kr,rk->k", T, W @ B[:, function])
     span = Span(T / np.sqrt(N))
-    fit = Unaligned(AtOwnPoints(span.Q * np.sqrt(N), function, N), Spectrum.from_svd(B), values).fit(1e-9)
+    known = AtScatteredPoints(span.Q * np.sqrt(N), function, N)
+    fit = Unaligned(known, Spectrum.from_svd(B), values).fit(at(1e-9))
     np.testing.assert_allclose(span.lift(fit.C), W, rtol=1e-4)

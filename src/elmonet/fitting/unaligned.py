@@ -54,8 +54,8 @@ def fit_with_gaps(
 ) -> UnalignedOperator:
     """Fit outputs at common points, some of which are missing; these are left out.
 
-    A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every point
-    by itself, then by one with this trunk.
+    A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every
+    point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it.
 
     Parameters
     ----------
@@ -77,24 +77,25 @@ def fit_with_gaps(
         )
     w = np.ones(len(Z)) if weights is None else weights
     data = _Gappy(_branch_features(branch, Z) * w, known, y.astype(float) * w[:, None], alpha)
-    learns, near = "outputs" in learns_from(trunk), None
-    filled = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None]
-    if learns:
+    filled, near, whole = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None], None, False
+    looks = 2 if "outputs" in learns_from(trunk) else 1
+    if looks > 1:
         # Without a trunk every point is fitted by itself, and some of them are enough for a rough alpha.
         some = np.unique(np.linspace(0, len(P) - 1, _SOME).astype(int))
         first = data.problem(np.eye(len(some)), some).choose(alpha, rough=True)
         near, filled = first.alpha, data.filled(np.eye(len(P)), first)
-    while True:
+    for look in range(looks):
         fit_map(trunk, P, (filled / w[:, None]).T)
         span = Span(features_of(trunk, P, "trunk").astype(float))
-        problem = data.problem(span.Q)
         outside = filled - product(product(filled, span.Q), span.Q.T)
-        if not learns or np.linalg.norm(outside) <= _ALL * np.linalg.norm(filled):
+        whole = looks > 1 and np.linalg.norm(outside) <= _ALL * np.linalg.norm(filled)
+        if whole or look == looks - 1:
             break
-        # The trunk keeps only a part of what it has seen, so that it should see the best there is.
-        first = problem.choose(alpha, near, rough=True)
-        learns, near, filled = False, first.alpha, data.filled(span.Q, first)
-    choice = problem.choose(alpha, near)
+        # The trunk keeps only a part of what it has seen: so let it see the best there is.
+        first = data.problem(span.Q).choose(alpha, near, rough=True)
+        near, filled = first.alpha, data.filled(span.Q, first)
+    problem = data.problem(span.Q)
+    choice = data.choose_without_trunk(problem, span.Q, near) if whole else problem.choose(alpha, near)
     return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, started))
 
 
@@ -113,11 +114,11 @@ def fit_scattered(
     Parameters
     ----------
     Z : (N, ...), inputs as the branch sees them.
-    index, places, values : (K,), (K, d) and (K,): value k is that of function index[k] at places[k], as the trunk
-        sees them.
+    index, places, values : (K,), (K, d) and (K,): value k is that of function index[k] at places[k], as
+        the trunk sees them.
     branch : feature map that is not fitted.
-    trunks : feature maps that are not fitted, in the order in which they are tried; the first that gains little
-        is the last.
+    trunks : feature maps that are not fitted, in the order in which they are tried; the first that gains
+        little is the last.
     alpha : the ridge parameter (0: a pseudoinverse), or None to choose it by functions held out.
     weights : (N,), square roots of how much each function counts.
 
@@ -135,7 +136,7 @@ def fit_scattered(
         _require_no_learning(trunk)
         require_features(len(places), fit_map(trunk, places[:2]).width_)
         fit_map(trunk, places)
-        # Scaled so that the values of a function determine its coefficients about as an orthonormal basis does.
+        # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
         span = Span(features_of(trunk, places, "trunk").astype(float) / np.sqrt(n))
         known = AtScatteredPoints(span.Q * np.sqrt(n), index, n)
         problem = Unaligned(known, spectrum, values.astype(float))
@@ -177,6 +178,17 @@ class _Gappy:
         """The outputs, with the gaps filled by a fit with this basis."""
         C = self.problem(Q).fit(replace(choice, guess=None)).C
         return np.where(self.known, self.y, product(product(Q, C), self.features.B).T)
+
+    def choose_without_trunk(self, problem: Gaps | Unaligned, Q: np.ndarray, near: float | None) -> Choice:
+        """Choose alpha for a trunk that keeps all outputs, by fits of every point by itself if that is cheap.
+
+        Such a trunk changes next to nothing of the fit, which is then where an iteration with it begins.
+        """
+        everywhere = self.problem(np.eye(len(Q)))
+        if isinstance(problem, Gaps) or isinstance(everywhere, Unaligned):
+            return problem.choose(self.alpha, near)
+        choice = everywhere.choose(self.alpha, near)
+        return replace(choice, guess=problem.guess(product(Q.T, everywhere.fit(choice).C)))
 
     @cached_property
     def _spectrum(self) -> Spectrum:

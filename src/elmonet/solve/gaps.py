@@ -1,7 +1,7 @@
 """Least squares for C if outputs at common points have gaps, solved exactly.
 
-The missing values x may be taken for parameters: whatever C is, they are best chosen as what C predicts, and then
-cost nothing. With ``H = B'(B B' + a)^-1 B`` (N, N) and Y (N, M) the outputs with the gaps filled by x,
+The missing values x may be taken for parameters: whatever C is, they are best chosen as what C predicts, and
+then cost nothing. With ``H = B'(B B' + a)^-1 B`` (N, N) and Y (N, M) the outputs with the gaps filled by x,
 
     min_C ||Q C B - Y'||^2 + a ||C||^2 = <Y, A Y> ,      A Y = Y (I - Q Q') + (I - H) Y Q Q' ,
 
@@ -9,9 +9,9 @@ so that x solves ``A_mm x = -A_mk y``, m the missing values and k the known ones
 regression of the filled Y. There are two ways to x without an iteration:
 
 - `_fill_together`: if few values are missing, by that system as it is.
-- `_fill_by_point`: if Q spans all functions on its points, ``Q Q' = I``, and every point has a system of its own:
-  ``(I - H)_mm x = -(I - H)_mk y`` for the functions m that are missing there, or, if the known functions k are
-  fewer, ``x = K_mk (K_kk + a)^-1 y`` with ``K = B'B``.
+- `_fill_by_point`: if Q spans all functions on its points, ``Q Q' = I``, and every point has a system of its
+  own: ``(I - H)_mm x = -(I - H)_mk y`` for the functions m that are missing there, or, if the known ones k
+  are fewer, ``x = K_mk (K_kk + a)^-1 y`` with ``K = B'B``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from elmonet._blas import product
-from elmonet.metrics import relative_errors, overall
+from elmonet.metrics import overall, relative_errors
 from elmonet.solve.cholesky import Cholesky
-from elmonet.solve.held_out import DECADES, Choice, UnalignedFit, folds, resolved
+from elmonet.solve.held_out import DECADES, Choice, UnalignedFit, folds
 from elmonet.solve.shrinkage import Dual, Features, Shrinkage
 
 __all__ = ["Gaps", "is_complete", "solved_directly"]
@@ -36,6 +37,7 @@ _LEAST, _MIDDLE = (
 )  # powers of ten of s_max^2: the least alpha; where the search begins
 _ZERO = 1e-10  # a row of an orthonormal matrix that is smaller than this is zero
 _PROGRESS = 0.98  # of the error; what gains less is no progress
+_FALLING = 0.9  # of the error; what gains more may gain more yet
 
 
 def is_complete(Q: np.ndarray) -> bool:
@@ -46,7 +48,7 @@ def is_complete(Q: np.ndarray) -> bool:
 def solved_directly(Q: np.ndarray, known: np.ndarray, features: Features, alpha: float | None) -> bool:
     """Whether `Gaps` can solve the problem in reasonable time."""
     few = known.size - int(known.sum()) <= _FEW
-    return resolved(alpha, features.largest) and (few or (features.dual and is_complete(Q)))
+    return alpha != 0 and (few or (features.dual and is_complete(Q)))
 
 
 class Gaps:
@@ -65,7 +67,7 @@ class Gaps:
         self.y = np.where(known, y, 0.0)
 
     def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
-        """The alpha of least error on functions held out, sought `near` one; or the given one, with its error.
+        """The alpha of least error on functions held out, sought `near` one; or the given one with its error.
 
         A rough choice is within a factor of 100 or so.
         """
@@ -79,7 +81,7 @@ class Gaps:
             return float(overall(np.concatenate(found), self.y.shape[1]))
 
         if alpha is None:
-            begin = _MIDDLE if near is None else int(np.clip(np.rint(np.log10(near / largest)), _LEAST, 0))
+            begin = _MIDDLE if near is None else int(min(0, np.rint(np.log10(near / largest))))
             steps = [1] if near is not None else [2] if rough else [2, 1]
             alpha = largest * 10.0 ** _lowest(
                 lambda power: error(largest * 10.0**power, compared), begin, steps
@@ -94,7 +96,7 @@ class Gaps:
         C = shrinkage.coefficients(product(self._filled(shrinkage, slice(None)), self.Q)).T
         missed = product(product(self.Q, C), self.features.B).T - self.y
         residual = np.linalg.norm(missed[self.known]) / (np.linalg.norm(self.y) or 1.0)
-        return UnalignedFit(C, float(residual), shrinkage.condition, "cholesky")
+        return UnalignedFit(C, float(residual), shrinkage.condition, shrinkage.method)
 
     def _errors(self, kept: np.ndarray, alpha: float) -> np.ndarray:
         """The relative errors of the functions that are held out, at their known points."""
@@ -113,7 +115,6 @@ class Gaps:
             return y
         if known.size - int(known.sum()) <= _FEW:
             return _fill_together(self.Q, shrinkage, y, known)
-        assert isinstance(shrinkage, Dual)
         return _fill_by_point(self.Q, shrinkage, y, known)
 
 
@@ -129,11 +130,11 @@ def _fill_together(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, known: np
     outside = y - product(inside, Q.T)
     Ay = outside[i, j] + np.einsum("kr,kr->k", shrinkage.shrunk(inside)[i], Q[j])
     filled = y.copy()
-    filled[i, j] = Cholesky(np.asfortranarray(A), 0.0).solve(-Ay[:, None])[:, 0]
+    filled[i, j] = _solved(np.asfortranarray(A), -Ay[:, None])[:, 0]
     return filled
 
 
-def _fill_by_point(Q: np.ndarray, shrinkage: Dual, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Every point by itself, those with the same gaps together; where Q is zero, so is what it predicts."""
     filled = y.copy()
     points = np.flatnonzero(_nonzero(Q) & ~known.all(axis=0))
@@ -142,8 +143,8 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Dual, y: np.ndarray, known: np.ndar
     for number, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == number)
         here, there = np.flatnonzero(pattern), np.flatnonzero(~pattern)
-        if len(there) <= len(here):
-            x = Cholesky(shrinkage.among(there), 0.0).solve(-shrunk[np.ix_(there, own)])
+        if len(there) <= len(here) or not isinstance(shrinkage, Dual):
+            x = _solved(shrinkage.among(there), -shrunk[np.ix_(there, own)])
         else:
             weights = Cholesky(shrinkage.gram(here, here), shrinkage.alpha).solve(
                 y[np.ix_(here, points[own])]
@@ -157,13 +158,31 @@ def _nonzero(Q: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", Q, Q) > _ZERO**2
 
 
+def _solved(A: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """``A^-1 right`` for A positive definite to rounding, Fortran-ordered."""
+    try:
+        return Cholesky(A.copy(order="F"), 0.0).solve(right)
+    except LinAlgError:
+        return Cholesky(A, len(A) * float(np.finfo(A.dtype).eps) * float(A.diagonal().max())).solve(right)
+
+
 def _lowest(error: Callable[[int], float], begin: int, steps: list[int]) -> int:
     """The power of ten with the least error: downhill from `begin`, by each step in turn."""
     tried = {begin: error(begin)}
+
+    def worth(power: int, before: int) -> bool:
+        if power in tried or not -2 * DECADES <= power <= 0:
+            return False
+        if power >= -DECADES or min(tried) < -DECADES:
+            return True
+        # What a Gram matrix does not resolve needs an SVD, and that a reason.
+        above = [tried[k] for k in tried if k > before]
+        return bool(above) and tried[before] < _FALLING * min(above)
+
     for step in steps:
-        for way in (-step, step):
+        for way in (-step, step) if begin > -DECADES else (step, -step):
             at = min(tried, key=tried.__getitem__)
-            while _LEAST <= at + way <= 0 and at + way not in tried:
+            while worth(at + way, at):
                 tried[at + way] = error(at + way)
                 if tried[at + way] > _PROGRESS * tried[at]:
                     break

@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class UnalignedFit:
-    """Coefficients C (r, p1) in the basis, and an account: see `Solution`. `steps` are those of an iteration."""
+    """Coefficients C (r, p1) in the basis, an account as in `Solution`, and the steps of an iteration."""
 
     C: np.ndarray
     residual: float
@@ -54,5 +54,5 @@ def folds(n: int) -> list[np.ndarray]:
 
 
 def resolved(alpha: float | None, largest: float) -> bool:
-    """Whether a Gram matrix of B is good enough for an alpha, `largest` being s_max^2; None: one is to be chosen."""
+    """Whether a Gram matrix, given its largest eigenvalue, is good enough for alpha (None: to be chosen)."""
     return alpha is None or alpha >= 10.0**-DECADES * largest

@@ -8,6 +8,8 @@ import numpy as np
 
 from elmonet._blas import gram, product
 from elmonet.solve.cholesky import Cholesky
+from elmonet.solve.held_out import resolved
+from elmonet.solve.spectrum import Spectrum
 
 __all__ = ["Dual", "Features", "Shrinkage"]
 
@@ -17,6 +19,7 @@ _DUAL = 2  # up to so many functions a feature, matrices (N, N) are cheap
 class Shrinkage(Protocol):
     """``I - H`` (n, n) for n functions, of which P (n, r) are outputs."""
 
+    method: str
     condition: float
 
     def shrunk(self, P: np.ndarray) -> np.ndarray:
@@ -33,23 +36,32 @@ class Shrinkage(Protocol):
 
 
 class Features:
-    """B (p1, N) with its Gram matrix ``B'B`` (the dual) or, if there are many functions, ``B B'`` (the primal)."""
+    """B (p1, N) and its Gram matrix: ``B'B`` (the dual) or, if functions are many, ``B B'`` (the primal)."""
 
     def __init__(self, B: np.ndarray):
         p1, N = B.shape
-        self.B, self.dual = B, _DUAL * p1 >= N
+        self.B, self.dual = B, p1 * _DUAL >= N
         self.gram = _symmetric(gram(B.T if self.dual else B))
         # The norm is at least s_max^2, and not much more.
         self.largest = float(np.linalg.norm(self.gram)) or 1.0
 
+        self._spectra: dict[bytes, Spectrum] = {}
+
     def at(self, alpha: float, kept: np.ndarray | None = None) -> Shrinkage:
         """With this alpha, for the functions that are kept (a mask), or for all."""
         kept = np.ones(self.B.shape[1], bool) if kept is None else kept
+        if not resolved(alpha, self.largest):
+            key = kept.tobytes()
+            if key not in self._spectra:
+                self._spectra[key] = Spectrum.from_svd(self.B[:, kept])
+            return _Spectral(self, alpha, self._spectra[key])
         return Dual(self, alpha, np.flatnonzero(kept)) if self.dual else _Primal(self, alpha, kept)
 
 
 class Dual:
     """``I - H = alpha (K + alpha)^-1`` with ``K = B'B``, without cancellation."""
+
+    method = "cholesky"
 
     def __init__(self, features: Features, alpha: float, kept: np.ndarray):
         self.features, self.alpha, self.kept = features, alpha, kept
@@ -84,6 +96,8 @@ class Dual:
 class _Primal:
     """``I - H`` from the Cholesky factor L of ``B B' + alpha``, with ``H = R'R`` and ``R = L^-1 B``."""
 
+    method = "cholesky"
+
     def __init__(self, features: Features, alpha: float, kept: np.ndarray):
         self.features = features
         self.B = features.B if kept.all() else features.B[:, kept]
@@ -103,6 +117,38 @@ class _Primal:
     def coefficients(self, P: np.ndarray) -> np.ndarray:
         """``(B B' + alpha)^-1 B P`` (p1, r)."""
         return self._cholesky.solve(product(self.B, P))
+
+    def predicted(self, P: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """What the fit of P predicts for other functions, a mask of all that there are."""
+        return product(self.features.B[:, others].T, self.coefficients(P))
+
+
+class _Spectral:
+    """``I - H = (I - V V') + V diag(alpha / (s^2 + alpha)) V'``: what a Gram matrix does not resolve."""
+
+    method = "svd"
+
+    def __init__(self, features: Features, alpha: float, spectrum: Spectrum):
+        self.features, self.alpha, self.spectrum = features, alpha, spectrum
+        self.condition = spectrum.condition(alpha)
+        self._left = alpha / (spectrum.values + alpha)
+
+    def shrunk(self, P: np.ndarray) -> np.ndarray:
+        """``(I - H) P`` (n, r)."""
+        V = self.spectrum.V
+        inside = product(V.T, P)
+        left = product(V, self._left[:, None] * inside)
+        return left if V.shape[0] == V.shape[1] else left + (P - product(V, inside))
+
+    def among(self, functions: np.ndarray) -> np.ndarray:
+        """The rows and columns of ``I - H`` that belong to some functions, Fortran-ordered."""
+        V, square = self.spectrum.V[functions], len(set(self.spectrum.V.shape)) == 1
+        left = _symmetric(gram(V * np.sqrt(self._left)))
+        return np.asfortranarray(left if square else left + (np.eye(len(V)) - _symmetric(gram(V))))
+
+    def coefficients(self, P: np.ndarray) -> np.ndarray:
+        """``U diag(s / (s^2 + alpha)) V' P`` (p1, r)."""
+        return self.spectrum.coefficients(product(P.T, self.spectrum.V), self.alpha).T
 
     def predicted(self, P: np.ndarray, others: np.ndarray) -> np.ndarray:
         """What the fit of P predicts for other functions, a mask of all that there are."""

@@ -45,11 +45,11 @@ class Unaligned:
         self.known, self.spectrum, self.values = known, spectrum, values
         # B' = F U' with F (N, rank): a column of F is as large as B is in that direction.
         self._rank = max(1, spectrum.rank)
-        self.F = _right(spectrum)[:, : self._rank] * spectrum.s[: self._rank]
+        self.F = spectrum.V[:, : self._rank] * spectrum.s[: self._rank]
         self._squares = spectrum.values[: self._rank]
 
     def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
-        """The alpha of least error on functions held out, sought `near` one; or the given one, with its error.
+        """The alpha of least error on functions held out, sought `near` one; or the given one with its error.
 
         From large alphas down, while the error falls: each answer is where the next iteration begins. A rough
         choice holds fewer functions out.
@@ -104,6 +104,10 @@ class Unaligned:
             steps=steps,
         )
 
+    def guess(self, C: np.ndarray) -> np.ndarray:
+        """What an iteration may begin with, if coefficients C (r, p1) are near the answer."""
+        return product(product(C, self.spectrum.B), self.F) / self._squares
+
     def _solve(
         self, functions: np.ndarray, alpha: float, guess: np.ndarray | None, tolerance: float, most: int
     ) -> tuple[np.ndarray, int, bool]:
@@ -146,8 +150,3 @@ class Unaligned:
     def _misses(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
         known = self.known if functions.all() else self.known.only(functions)
         return known.values(product(self.F[functions], Z.T)) - self.values[functions[self.known.function]]
-
-
-def _right(spectrum: Spectrum) -> np.ndarray:
-    """V (N, k)."""
-    return spectrum.right(slice(None)) if spectrum.V is None else spectrum.V
