@@ -38,6 +38,8 @@ def test_leave_one_out_finds_it(operator):
     error = new_error(solution, B, G)
     assert error <= 5e-11
     assert 0.2 * error < solution.expected_error < 5 * error
+    again = Ridge(solution.alpha).solve(np.eye(128), B[:, :N], G[:, :N])
+    assert new_error(again, B, G) == pytest.approx(error, rel=1e-3)
     assert new_error(Pinv().solve(np.eye(128), B[:, :N], G[:, :N]), B, G) > 1e-10
     assert new_error(Pinv(1e-15).solve(np.eye(128), B[:, :N], G[:, :N]), B, G) < 1e-10
 

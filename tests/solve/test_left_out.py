@@ -68,5 +68,5 @@ def test_a_solution_of_ones_own():
         solution.left_out()
     with pytest.raises(AttributeError, match="not known"):
         _ = solution.loo_error
-    with pytest.raises(AttributeError, match="'gcv', not by leaving out. Read errors"):
+    with pytest.raises(AttributeError, match=r"'gcv', not by leaving out\. Read errors"):
         _ = Solution(np.ones((2, 3)), expected_error=0.1, error_kind="gcv").loo_errors

@@ -78,9 +78,8 @@ def factors(B, alphas):
 def test_what_is_trusted_is_true(seed):
     rng = np.random.default_rng(seed)
     B, G = hard_case(rng)
-    alphas = np.linalg.norm(B, 2) ** 2 * 10.0 ** np.array(
-        [-33, -31, -29, -27, -24, -18, -12, -11.5, -9, -3, 0]
-    )
+    decades = np.array([-33, -31, -29, -27, -24, -18, -12, -11.5, -9, -3, 0])
+    alphas = np.linalg.norm(B, 2) ** 2 * 10.0**decades
     norms = np.linalg.norm(G, axis=0)
     exact = dict(zip(alphas, np.mean(refits(B, G, alphas) / norms, axis=1), strict=True))
     for factor, some in factors(B, alphas):
@@ -89,7 +88,7 @@ def test_what_is_trusted_is_true(seed):
         believed = trusted(swept.doubt, found)
         expected = np.array([exact[a] for a in some])
         np.testing.assert_allclose(found[believed], expected[believed], rtol=2e-3, atol=2e-9)
-        # And there is something to believe: all that a Gram matrix resolves in the dual, all but the last by SVD.
+        # And there is something to believe: all that B'B resolves, and all but the last few of an SVD.
         if not isinstance(factor, (Primal, AtOneAlpha)):
             assert believed[some >= 1e-24 * some[-1]].all()
         for alpha, norms_at in zip(some, swept.left_out, strict=True):

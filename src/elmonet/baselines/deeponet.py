@@ -112,7 +112,9 @@ class DeepONet(RegressorMixin, BaseEstimator):
         y = outputs(y, len(X)).reshape(len(X), -1)
         self.points_ = coordinates(points)
         if len(self.points_) != y.shape[1]:
-            raise InputError(f"there are {len(self.points_)} points for the {y.shape[1]} columns of y.")
+            raise InputError(
+                f"points must have one row for each of the M = {y.shape[1]} columns of y; got {len(self.points_)}."
+            )
         self.dtype_ = y.dtype
         with torch.random.fork_rng():
             torch.manual_seed(positive_integer(self.random_state, "random_state", minimum=0))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 
 from elmonet._blas import gram, product
-from elmonet.solve.factor import PRIMAL_ROUNDING, Sweep, gram_rounding
+from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding
 
 __all__ = ["AtOneAlpha", "Cholesky", "largest_eigenvalue"]
 
@@ -18,7 +18,7 @@ _POWERS = 8  # steps of a power iteration
 
 
 class Cholesky:
-    """``K + alpha = L L'`` for K (n, n), of which the lower triangle is given, Fortran-ordered; it is overwritten.
+    """``K + alpha = L L'`` for K (n, n), whose lower triangle is given, Fortran-ordered, and overwritten.
 
     Raises `LinAlgError` if K is too singular for this alpha.
     """
@@ -45,7 +45,7 @@ class Cholesky:
         return self._trtrs(self._L, X, lower=self._lower, trans=not self._lower)[0]
 
     def diagonal_of_inverse(self) -> np.ndarray:
-        """``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. In place: L' moves to the upper triangle."""
+        """``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. L' moves to the upper triangle."""
         L, n = self._L, len(self._L)
         pivots = L.diagonal().copy()
         blocks = [slice(start, start + _COLUMNS) for start in range(0, n, _COLUMNS)]
@@ -69,16 +69,17 @@ class Cholesky:
         return whole
 
 
-class AtOneAlpha:
-    """A `Factor` for one alpha only, ``B'B + alpha`` (the dual) if N <= p1, else ``B B' + alpha`` (the primal).
+class AtOneAlpha(Factor):
+    """A `Factor` for one alpha: ``B'B + alpha`` (the dual) if N <= p1, else ``B B' + alpha`` (the primal).
+
+    In the dual, ``C = A' B'`` with ``(B'B + alpha) A = G'``. Then ``G' - (C B)' = alpha A``, and fitting
+    without function i misses it by ``A_i / [(B'B + alpha)^-1]_ii``. In the primal, ``(B B' + alpha) C' =
+    B G'``.
 
     Raises `LinAlgError` if alpha is too small for a Gram matrix.
-
-    In the dual, ``C = A' B'`` with ``(B'B + alpha) A = G'``; then ``G' - (C B)' = alpha A``, and fitting without
-    function i misses it by ``A_i / [(B'B + alpha)^-1]_ii``. In the primal, ``(B B' + alpha) C' = B G'``.
     """
 
-    method, rank, cutoff = "cholesky", None, 0.0
+    method = "cholesky"
 
     def __init__(self, B: np.ndarray, alpha: float):
         self.B, self.alpha, self.dual = B, alpha, B.shape[1] <= B.shape[0]
@@ -88,7 +89,6 @@ class AtOneAlpha:
             raise LinAlgError("alpha drowns in the rounding of the Gram matrix")
         self.cholesky = Cholesky(K, alpha)
         self._inverse: np.ndarray | None = None
-        self._last: Any = (None, None)
 
     def condition(self, alpha: float) -> float:
         """An estimate."""
@@ -96,20 +96,20 @@ class AtOneAlpha:
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """C (r, p1)."""
-        solved = self._solved(G)
+        solved = self.projected(G)
         return product(solved.T, self.B.T) if self.dual else solved.T
 
     def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """``e_i / (1 - h_i)`` (r, N)."""
         if self.dual:
-            return self._solved(G).T / self._diagonal()
+            return self.projected(G).T / self._diagonal()
         return np.hstack([E / one_minus_h for E, one_minus_h in self._primal_residuals(G)])
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """Leave every function out, at the one alpha."""
         relative = self.largest / self.alpha
         if self.dual:
-            A, c = self._solved(G), self._diagonal()
+            A, c = self.projected(G), self._diagonal()
             norms, one_minus_h = np.sqrt(np.einsum("ij,ij->i", A, A)) * self.alpha, c * self.alpha
             doubt = float(np.finfo(G.dtype).eps) * relative
         else:
@@ -118,7 +118,7 @@ class AtOneAlpha:
             doubt = PRIMAL_ROUNDING * relative / float(one_minus_h.min())
         squared = float(norms @ norms)
         score = squared / float(one_minus_h.mean()) ** 2
-        return Sweep(*map(np.atleast_1d, (squared, score, doubt)), (norms / one_minus_h)[None])
+        return Sweep(np.array([squared]), np.array([score]), np.array([doubt]), (norms / one_minus_h)[None])
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
         """``||L^-1 b||^2``, or in the dual ``(||b||^2 - ||L^-1 B'b||^2) / alpha``."""
@@ -126,11 +126,9 @@ class AtOneAlpha:
         h = np.einsum("ki,ki->i", Z, Z)
         return np.maximum(np.einsum("ki,ki->i", B, B) - h, 0) / self.alpha if self.dual else h
 
-    def _solved(self, G: np.ndarray) -> np.ndarray:
-        """A (N, r) or C' (p1, r); those of the last G are kept."""
-        if self._last[0] is not G:
-            self._last = G, self.cholesky.solve(G.T if self.dual else product(G, self.B.T).T)
-        return self._last[1]
+    def _project(self, G: np.ndarray) -> np.ndarray:
+        """A (N, r) or C' (p1, r)."""
+        return self.cholesky.solve(G.T if self.dual else product(G, self.B.T).T)
 
     def _diagonal(self) -> np.ndarray:
         if self._inverse is None:
@@ -139,7 +137,7 @@ class AtOneAlpha:
 
     def _primal_residuals(self, G: np.ndarray) -> Any:
         """E and 1 - h, some functions at a time."""
-        C, step = self._solved(G).T, max(64, _BLOCK // len(self.B))
+        C, step = self.projected(G).T, max(64, _BLOCK // len(self.B))
         eps = float(np.finfo(G.dtype).eps)
         for start in range(0, G.shape[1], step):
             B = self.B[:, start : start + step]

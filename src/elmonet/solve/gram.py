@@ -41,7 +41,7 @@ class GramSums:
         self.functions, self.outside = 0, 0.0
 
     def add(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray | None = None) -> None:
-        """Take in functions with features B (p1, n) and outputs G (q, n); `outside` (n,): norms of the rest."""
+        """Take in functions with features B (p1, n), outputs G (q, n) and norms (n,) of the rest of them."""
         add_gram(self.BBt, B)
         product(G, B.T, self.GBt, add=True)
         self.R = qr_update(self.R, np.array(G.T, order="F"))
@@ -87,11 +87,8 @@ class GramSums:
     def reduced(self) -> Reduced:
         """From the eigenvalues of ``B B' = U S^2 U'``: ``G V = G B' U / S``, where S is not rounding."""
         values, U = eigh(self.BBt, lower=True, driver="evd", check_finite=False)
-        s, U, eps = (
-            np.sqrt(np.maximum(values[::-1], 0)),
-            np.ascontiguousarray(U[:, ::-1]),
-            np.finfo(float).eps,
-        )
+        s, U = np.sqrt(np.maximum(values[::-1], 0)), np.ascontiguousarray(U[:, ::-1])
+        eps = float(np.finfo(float).eps)
         cutoff = float(np.sqrt(len(U) * eps))
         GV = product(self.GBt, U) * np.where(s > cutoff * s[0], 1 / np.maximum(s, np.finfo(float).tiny), 0)
         # A difference of squares: it cannot be told from its rounding, and no less than that is reported.

@@ -12,7 +12,7 @@ from elmonet._check import NumericsWarning
 from elmonet.metrics import overall
 from elmonet.solve.cholesky import AtOneAlpha
 from elmonet.solve.factor import Factor, Sweep, gram_rounding
-from elmonet.solve.path import AlphaPath
+from elmonet.solve.path import FINEST, AlphaPath
 from elmonet.solve.primal import Primal
 from elmonet.solve.problem import Problem
 from elmonet.solve.solution import Solution
@@ -27,7 +27,7 @@ _LARGE = 2500  # beyond this smaller side of B, an SVD takes minutes
 
 
 class InMemory(AlphaPath):
-    """For a `Problem`; `by` "loo" or "gcv", and `penalty` (1, 1) or (r, 1), a factor on alpha for each row of C."""
+    """For a `Problem`, `by` "loo" or "gcv"; `penalty` (1 or r, 1) is a factor on alpha for each row of C."""
 
     def __init__(self, problem: Problem, penalty: np.ndarray, by: str):
         super().__init__(problem.B.shape, penalty)
@@ -46,12 +46,12 @@ class InMemory(AlphaPath):
         except LinAlgError:  # the Gram matrix is not enough
             pass
         spectrum = Spectrum.from_svd(B, 0.0)
-        if least < default_cutoff(B) ** 2 * spectrum.largest:  # zero, as far as one can tell
+        if least < FINEST / 4 * spectrum.largest:  # zero, as far as one can tell
             spectrum = spectrum.truncated(default_cutoff(B))
         self.limit(Spectral(spectrum), alphas)
 
     def limit(self, factor: Spectral, alphas: np.ndarray) -> None:
-        """Evaluate alphas that may be zero or nearly so; functions are then left out at the least possible."""
+        """Evaluate alphas that may be zero or nearly so; functions are left out at the least possible."""
         self.evaluate(factor, np.maximum(alphas, factor.vanishing() / self.weight), factor.trusted())
         self.alphas = alphas
 
@@ -66,12 +66,12 @@ class InMemory(AlphaPath):
             return Tridiagonal(B)
         return Spectral(Spectrum.from_gram(B))
 
-    def fine(self, least: float | None) -> Factor | None:
+    def fine(self, least: float) -> Factor | None:
         """The SVD of B, unless it would take minutes."""
-        if least is not None and min(self.shape) > _LARGE:
+        if min(self.shape) > _LARGE:
             warnings.warn(
                 f"the error may fall further below alpha = {self.problem.alpha_outside(least):.2g}, the "
-                f"least that the Gram matrix of B resolves, but the SVD of B {self.shape} that this needs takes "
+                f"least that the Gram matrix of B resolves, but the SVD of B {self.shape} for this takes "
                 "minutes. If the error is too large, ask for it with alphas=, or take a narrower branch.",
                 NumericsWarning,
                 stacklevel=6,
@@ -92,7 +92,6 @@ class InMemory(AlphaPath):
         """The solution at the best alpha; with the path, if it is to be reported."""
         best = self.best()
         alpha = float(self.alphas[best])
-        assert self.swept.left_out is not None
         return self.problem.solution(
             self.factor.coefficients(self.problem.QtG, alpha * self.penalty),
             self.factor,

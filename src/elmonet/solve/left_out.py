@@ -16,7 +16,7 @@ _EPS = float(np.finfo(np.float64).eps)
 class LeftOut:
     """Leave-one-out errors at a few alphas, gathered in a second pass over the functions.
 
-    factor : of `solve_sums`; alphas : those that it says are worth comparing; points : of each output function.
+    factor, alphas : of `solve_sums`; points : at how many the outputs are known.
     """
 
     def __init__(self, factor: Factor, alphas: np.ndarray, points: int):
@@ -28,8 +28,8 @@ class LeftOut:
 
         For functions with features B (p1, n) and outputs G (q, n) in the basis of the trunk. `outside` (n,)
         are the norms of what the trunk misses (`Span.project`), `norms` (n,) those of the whole outputs. For
-        outputs at a single point, errors and norms are squared, and the sum of the latter stands for the number.
-        An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
+        outputs at a single point, errors and norms are squared, and the sum of the latter stands for the
+        number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
         """
         sizes = norms if self.points == 1 else reference_norms(norms)
         found = np.empty((len(self.alphas), B.shape[1]))

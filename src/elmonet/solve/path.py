@@ -1,9 +1,10 @@
 """How alpha is chosen: the candidates, how far down they go, and which of them can be trusted.
 
-A Gram matrix of B is cheap, but an alpha below its rounding, `gram_rounding`, needs the singular values of B itself.
-These are asked for if the criterion still falls there, and then down to ``eps^2 s_max^2 / 16``: what lies below the
-usual cut-off ``max(shape) eps`` may still carry data, and leave-one-out decides. An alpha at which rounding hides
-more than a thousandth of the error is no candidate, unless what it hides is below 1e-9 of the functions.
+A Gram matrix of B is cheap, but an alpha below its rounding, `gram_rounding`, needs the singular values of B
+itself. These are asked for if the criterion still falls there, and then down to ``eps^2 s_max^2 / 16``: what
+lies below the usual cut-off ``max(shape) eps`` may still carry data, and leave-one-out decides. An alpha at
+which rounding hides more than a thousandth of the error is no candidate, unless that is below 1e-9 of the
+functions.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from scipy.linalg import LinAlgError
 
 from elmonet.solve.factor import Factor, Sweep, gram_rounding, trusted
 
-__all__ = ["AlphaPath"]
+__all__ = ["FINEST", "AlphaPath"]
 
-_FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # part of s_max^2
+FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # part of s_max^2
 _STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
 _FLAT = 1.1  # a criterion within this factor of its least value
 _RISING = 1.0005  # a criterion that rises by more than this to the next smaller alpha
@@ -32,7 +33,7 @@ class AlphaPath(ABC):
     alphas : (A,), ascending.
     criterion : (A,), of which the least is sought.
     factor, swept : the factorisation of B that was needed, and what it says at each alpha.
-    left_out_at : (A,), the alphas at which functions were left out: larger, where the given ones are too small
+    left_out_at : (A,), the alphas at which functions were left out: larger, where those given are too small
         for that to be trusted.
     """
 
@@ -51,8 +52,8 @@ class AlphaPath(ABC):
         """Of the Gram matrix."""
 
     @abstractmethod
-    def fine(self, least: float | None) -> Factor | None:
-        """Of B itself, for alphas below `least`, or because they were given; None if that is not to be had."""
+    def fine(self, least: float) -> Factor | None:
+        """Of B itself, for alphas below `least`; None if that is not to be had."""
 
     @abstractmethod
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
@@ -71,7 +72,7 @@ class AlphaPath(ABC):
         if self._may_fall_further(self.unseen(factor) or len(self.alphas) < count):
             fine = self.fine(float(alphas[0]))
             if fine is not None:
-                lower = np.geomspace(_FINEST * top, rounding * top, count)
+                lower = np.geomspace(FINEST * top, rounding * top, count)
                 self._take(fine, np.concatenate([lower[:-1], alphas]))
 
     def evaluate(self, factor: Factor, alphas: np.ndarray, trusted: float | None = None) -> None:
@@ -100,7 +101,7 @@ class AlphaPath(ABC):
     def _take(self, factor: Factor, alphas: np.ndarray) -> None:
         self.factor, self.swept = factor, self.sweep(factor, alphas)
         kept = self._trusted()
-        self.swept = Sweep(*(None if a is None else a[kept] for a in vars(self.swept).values()))
+        self.swept = self.swept.at(kept)
         self.alphas = self.left_out_at = alphas[kept]
         self.criterion, _ = self.measured(self.swept)
 

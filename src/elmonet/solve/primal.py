@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
-from elmonet.solve.factor import PRIMAL_ROUNDING, Sweep
+from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Primal"]
@@ -22,7 +22,7 @@ __all__ = ["Primal"]
 _BLOCK = 1 << 21  # entries of a temporary block
 
 
-class Primal:
+class Primal(Factor):
     """A `Factor` for B (p1, N) with p1 < N, at alphas above the rounding of its Gram matrix."""
 
     method = "eigh"
@@ -30,17 +30,13 @@ class Primal:
     def __init__(self, B: np.ndarray):
         values, U = eigh(gram(B), lower=True, driver="evd", overwrite_a=True, check_finite=False)
         self.B, self.values, self.U = B, np.maximum(values[::-1], 0), np.ascontiguousarray(U[:, ::-1])
-        self.largest, self.cutoff = float(self.values[0]), float(np.sqrt(default_cutoff(B)))
+        self.largest, self.smallest = float(self.values[0]), float(self.values[-1])
+        self.cutoff = float(np.sqrt(default_cutoff(B)))
         self.rank = int(np.count_nonzero(self.values > self.cutoff**2 * self.largest))
-        self._last: Any = (None, None)
-
-    def condition(self, alpha: float) -> float:
-        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
-        return float(np.sqrt((self.largest + alpha) / (self.values[-1] + alpha)))
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """C (r, p1)."""
-        return product(self._projected(G) / (self.values + alpha), self.U.T)
+        return product(self.projected(G) / (self.values + alpha), self.U.T)
 
     def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """``e_i / (1 - h_i)`` (r, N)."""
@@ -66,15 +62,13 @@ class Primal:
         Z = product(self.U.T, B)
         return np.einsum("ki,ki->i", Z, Z / (self.values[:, None] + alpha))
 
-    def _projected(self, G: np.ndarray) -> np.ndarray:
-        """``G B' U`` (r, p1); that of the last G is kept."""
-        if self._last[0] is not G:
-            self._last = G, product(product(G, self.B.T), self.U)
-        return self._last[1]
+    def _project(self, G: np.ndarray) -> np.ndarray:
+        """``G B' U`` (r, p1)."""
+        return product(product(G, self.B.T), self.U)
 
     def _residuals(self, G: np.ndarray, filters: list[np.ndarray]) -> Iterator[Any]:
         """Some functions at a time and for each filter: which, the filter's number, E (r, n) and 1 - h."""
-        GBU, step = self._projected(G), max(64, _BLOCK // max(G.shape))
+        GBU, step = self.projected(G), max(64, _BLOCK // max(G.shape))
         for start in range(0, G.shape[1], step):
             functions = slice(start, start + step)
             Z = product(self.U.T, self.B[:, functions])

@@ -22,7 +22,7 @@ __all__ = ["Problem", "lifted"]
 _COLLAPSED = 0.1  # a rank below this part of what the shape allows deserves a word
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Kept:
     """The factor of a fit, and what it takes to ask it again."""
 
@@ -183,7 +183,7 @@ class Problem:
                 )
 
 
-def lifted(span: Span, C: np.ndarray) -> dict[str, np.ndarray | None]:
+def lifted(span: Span, C: np.ndarray) -> dict[str, Any]:
     """The matrices of a `Solution`: W, C, lift and basis."""
     lift = span.lifting
     W = C if lift is None else product(lift, C)

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.solve.factor import Sweep
+from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep
 
 __all__ = ["Reduced"]
 
+_EPS = float(np.finfo(np.float64).eps)
 
-class Reduced:
+
+class Reduced(Factor):
     """A `Factor` of sums: it has the outputs in it, and no functions to leave out but those it is shown.
 
     Attributes
@@ -32,6 +34,8 @@ class Reduced:
     cutoff : singular values below this part of the largest are rounding.
     method : "tsqr", or "gram", which knows nothing below the cut-off.
     """
+
+    rank: int
 
     def __init__(
         self,
@@ -49,17 +53,13 @@ class Reduced:
         self.rank = int(np.count_nonzero(s > cutoff * s[0]))
 
     def condition(self, alpha: float) -> float:
-        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
+        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``, s_min being above the cut-off if alpha is zero."""
         smallest = float(self.values[-1] if alpha > 0 else self.values[max(self.rank, 1) - 1])
         return float(np.sqrt((self.largest + alpha) / (smallest + alpha))) if self.largest else 1.0
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
         """C (q, p1) for the outputs that were summed up; `G` is not needed."""
         return product(self.GV * (self.s * self._filter(alpha)), self.U.T)
-
-    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """Not to be had from sums."""
-        raise NotImplementedError("sums over functions cannot leave one out; see LeftOut")
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
         """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
@@ -72,8 +72,10 @@ class Reduced:
         shrink = np.where(filters > 0, alphas[:, None] * filters, 1)
         squared = self.beyond + shrink**2 @ np.sum(self.GV**2, axis=0)
         freedom = (self.functions - len(self.s) + shrink.sum(axis=1)) / self.functions
-        score = squared / np.maximum(freedom, np.finfo(float).eps) ** 2
-        return Sweep(squared, score, np.zeros(len(alphas)))
+        least = np.where(alphas > 0, alphas, self.values[max(self.rank, 1) - 1] or 1.0)
+        freedom, parts = np.maximum(freedom, _EPS), self.largest / least
+        doubt = PRIMAL_ROUNDING * parts if self.method == "gram" else _EPS * np.sqrt(parts / self.functions)
+        return Sweep(squared, squared / freedom**2, doubt / freedom)
 
     def _filter(self, alpha: Any) -> np.ndarray:
         """``1 / (s_k^2 + alpha)``, and 0 where that is rounding."""

@@ -30,10 +30,11 @@ class Solution:
     Attributes
     ----------
     W : (p2, p1), the learned matrix.
-    C, lift, basis : (r, p1), (p2, r) and (M, r), with ``W = lift C`` and ``T W = basis C`` at the training
-        points. The trunk's functions may be nearly dependent and W huge; C and the orthonormal basis never are.
-        Where the trunk is orthonormal itself, lift is None, C is W, and the basis is T. All are None if a
-        solver gives only W.
+    C, lift, basis : (r, p1), (p2, r) and (M, r), with ``W = lift C``, and ``T W = basis C`` at the training
+        points. Where the trunk's functions are nearly dependent W is huge, and predictions through it are
+        rounded accordingly: take ``basis (C b)`` at the training points and ``(t(y)' lift) (C b)`` elsewhere.
+        If the trunk is orthonormal itself, lift is None, C is W, and the basis is T. All are None if a solver
+        gives only W.
     rank_T, rank_B : numerical ranks; None where the factorisation does not reveal one.
     cutoff : singular values of B below ``cutoff`` times the largest were set to zero; 0 if none.
     condition : of the system solved, as a ratio of singular values
@@ -83,8 +84,8 @@ class Solution:
         """What the fit without function i predicts for it: (M, N), from the factor that was kept."""
         if self.fit is None:
             raise AttributeError(
-                "this solution keeps no factor to leave functions out with: it was loaded, found from sums over "
-                "functions, or by a solver of one's own. Fit again in memory."
+                "this solution keeps no factor to leave functions out with: it was loaded, or found from "
+                "sums over functions, or by a solver of one's own. Fit again in memory."
             )
         return self.fit.left_out()
 

@@ -54,16 +54,17 @@ class Span:
     def lifting(self) -> np.ndarray | None:
         """The matrix ``Vt' diag(1/s)`` (p2, r) of `lift`; None if it is the identity.
 
-        ``t(y)' lifting`` are the functions of the basis Q between the points. Where s_k is small they are known
-        to ``eps s_0 / s_k`` of their size only, and still it would be worse to leave them out: this is less than
-        all of it as long as s_k is above the cut-off. But multiply in this order, ``(t(y)' lifting) (C b)``.
-        The product ``lifting C``, which is W, is huge there, and rounds to ``eps ||W||``.
+        ``t(y)' lifting`` are the functions of the basis Q between the points. Where s_k is small they are
+        known to ``eps s_0 / s_k`` of their size only. To leave them out would lose all of that size, which is
+        more as long as s_k is above the cut-off. But multiply in this order, ``(t(y)' lifting) (C b)``: the
+        product ``lifting C``, which is W, is huge, and rounds to ``eps ||W||``.
         """
         return None if self.Vt is None else self.Vt.T * (self._scale / self.s)
 
     def lift(self, C: np.ndarray) -> np.ndarray:
         """The W (p2, p1) of least norm with ``T W = Q C``."""
-        return C if self.Vt is None else product(self.lifting, C)
+        lifting = self.lifting
+        return C if lifting is None else product(lifting, C)
 
     def penalty(self) -> np.ndarray:
         """Row k of C carries ``||W||^2`` with the weight ``1 / s_k^2``; (r, 1)."""
@@ -71,7 +72,7 @@ class Span:
 
 
 def project(Q: np.ndarray, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``Q'G`` (r, N) for Q (M, r) orthonormal, and the norm of each column of ``G - Q Q'G``, given those of G."""
+    """``Q'G`` for Q (M, r) orthonormal, and the norms of the columns of ``G - Q Q'G``, given those of G."""
     QtG = product(Q.T, G)
     if Q.shape[1] == len(G):
         return QtG, np.zeros_like(norms)

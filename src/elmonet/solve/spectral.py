@@ -1,14 +1,14 @@
 """Every alpha from the singular values of B, without cancellation.
 
-With ``B = U S V'`` the ridge fit is ``C B = G V F V'`` with the filter ``F = S^2 / (S^2 + a)``. Its residuals and
-leverages are
+With ``B = U S V'`` the ridge fit is ``C B = G V F V'`` with the filter ``F = S^2 / (S^2 + a)``. Its residuals
+and leverages are
 
     E     = G - G V F V'     = G w + (G V) (I - F) V'            w_i = (I - V V') e_i
     1 - h = 1 - diag(V F V') = ||w||^2 + (V o V) diag(I - F)
 
-where w is zero if V is complete, and ``I - F = a / (S^2 + a)`` has no cancellation, so that the quotient is accurate
-even where the fit interpolates and both its parts are tiny. ``||w_i||^2 = 1 - sum_k v_ik^2`` is taken as that
-difference, and from w itself where it would cancel.
+where w is zero if V is complete, and ``I - F = a / (S^2 + a)`` has no cancellation, so that the quotient is
+accurate even where the fit interpolates and both its parts are tiny. ``||w_i||^2 = 1 - sum_k v_ik^2`` is
+taken as that difference, and from w itself where it would cancel.
 
 Penalising W instead of C gives row k of C its own ``a / s_k^2`` (s_k the trunk's singular values).
 The rows stay independent of each other, so that all of the above holds row by row.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.solve.factor import Sweep, interpolated
+from elmonet.solve.factor import Factor, Sweep, interpolated
 from elmonet.solve.span import project
 from elmonet.solve.spectrum import Spectrum
 
@@ -30,17 +30,15 @@ __all__ = ["Spectral"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
 _MEASURED = 1e-3  # the doubt at `trusted`
-_FREE = 0.02  # times eps^2 s_max^2 / a: the doubt where no function is interpolated
 
 
-class Spectral:
+class Spectral(Factor):
     """A `Factor` made of a `Spectrum` whose V is at hand: of an SVD, or of ``B'B``."""
 
     def __init__(self, spectrum: Spectrum):
         self.spectrum = spectrum
         self.method, self.rank, self.cutoff = spectrum.method, spectrum.rank, spectrum.cutoff
-        self.largest, self.condition = spectrum.largest, spectrum.condition
-        self._last: Any = (None, None)
+        self.largest, self.smallest = spectrum.largest, float(spectrum.values[-1])
 
     def trusted(self) -> float:
         """The least alpha at which left-out residuals are accurate to a thousandth whatever the data."""
@@ -49,11 +47,11 @@ class Spectral:
 
     def vanishing(self) -> float:
         """An alpha far below all values that were kept, for the limit of a pseudoinverse."""
-        return 100 * float(np.finfo(self.spectrum.values.dtype).eps) * float(self.spectrum.values[-1])
+        return 100 * float(np.finfo(self.spectrum.values.dtype).eps) * self.smallest
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """``C = G V S / (S^2 + alpha) U'``."""
-        return self.spectrum.coefficients(self._projected(G), alpha)
+        return self.spectrum.coefficients(self.projected(G), alpha)
 
     def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """``e_i / (1 - h_i)`` (r, N)."""
@@ -83,11 +81,9 @@ class Spectral:
         Z, outside = project(self.spectrum.U, B, np.linalg.norm(B, axis=0))
         return np.einsum("ki,ki->i", Z, Z / (self.spectrum.values[:, None] + alpha)) + outside**2 / alpha
 
-    def _projected(self, G: np.ndarray) -> np.ndarray:
-        """``G V`` (r, k); that of the last G is kept."""
-        if self._last[0] is not G:
-            self._last = G, product(G, self.spectrum.V)
-        return self._last[1]
+    def _project(self, G: np.ndarray) -> np.ndarray:
+        """``G V`` (r, k)."""
+        return product(G, self.spectrum.V)
 
     def _shrinkage(self, alpha: Any) -> np.ndarray:
         values, alpha = self.spectrum.values, np.reshape(alpha, (-1, 1))
@@ -97,7 +93,7 @@ class Spectral:
         self, G: np.ndarray, functions: slice, shrinkages: list[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """E (r, n) and 1 - h (1 or r, n) of some functions, for each shrinkage ``I - F``."""
-        GV, V = self._projected(G), self.spectrum.V[functions]
+        GV, V = self.projected(G), self.spectrum.V[functions]
         Gw, w2 = self._beyond(G, functions)
         V2 = V**2
         for shrink in shrinkages:
@@ -109,7 +105,7 @@ class Spectral:
         if V.shape[0] == V.shape[1]:
             return 0.0, 0.0
         own = V[functions]
-        Gw, w2 = G[:, functions] - product(self._projected(G), own.T), 1 - np.einsum("ij,ij->i", own, own)
+        Gw, w2 = G[:, functions] - product(self.projected(G), own.T), 1 - np.einsum("ij,ij->i", own, own)
         near = np.flatnonzero(w2 < interpolated(V.dtype))
         if near.size:
             w = product(V, -own[near].T)
@@ -122,7 +118,7 @@ class Spectral:
         eps = float(np.finfo(self.spectrum.values.dtype).eps)
         if self.method == "eigh":
             return eps * self.largest / alphas
-        noise, smallest = eps**2 * self.largest, float(self.spectrum.values[-1])
+        noise = eps**2 * self.largest
         free = least > interpolated(self.spectrum.values.dtype)
         leak = np.maximum(max(self.spectrum.B.shape) * noise / alphas, np.sqrt(noise / alphas))
-        return np.where(free, _FREE * noise / (smallest + alphas), leak)
+        return np.where(free, np.sqrt(noise / (self.smallest + alphas) / self.spectrum.B.shape[1]), leak)

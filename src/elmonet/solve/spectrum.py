@@ -30,7 +30,7 @@ class Spectrum:
 
     @classmethod
     def from_gram(cls, B: np.ndarray) -> Spectrum:
-        """From the eigenvalues of ``B'B`` (N, N), all of them, or of ``B B'`` (p1, p1), those above the cut-off."""
+        """From all eigenvalues of ``B'B`` (N, N), or from those of ``B B'`` (p1, p1) above the cut-off."""
         p1, N = B.shape
         dual = p1 >= N
         values, vectors = eigh(
@@ -46,7 +46,7 @@ class Spectrum:
 
     @classmethod
     def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
-        """From the singular values of B itself, without those below `rcond` (`default_cutoff`; 0: keep all)."""
+        """From the singular values of B itself, without those below `rcond`; 0 keeps all."""
         cutoff = default_cutoff(B) if rcond is None else rcond
         tall = B.shape[0] > B.shape[1]
         # If B is tall, B = Q R, and Q stays a product of reflectors: few vectors are ever multiplied by it.
@@ -81,7 +81,7 @@ class Spectrum:
         return self._U if self._reflectors is None else _reflected(self._U.T, *self._reflectors).T
 
     def coefficients(self, GV: np.ndarray, alpha: Any) -> np.ndarray:
-        """``C = G V S / (S^2 + alpha) U'`` (r, p1) for `GV` (r, k), with one alpha or one for each row (r, 1)."""
+        """``C = G V S / (S^2 + alpha) U'`` (r, p1) for `GV` (r, k); one alpha, or one for each row (r, 1)."""
         Z = GV / (self.values + alpha)
         if self._U is None:
             return product(product(Z, self._V.T), self.B.T)  # diag(s) U' = V'B'

@@ -38,13 +38,13 @@ def solve_sums(
     ----------
     sums : of features and of the outputs' coordinates in ``span.Q``.
     solver : `Ridge` or `Pinv`. ``Ridge("loo")`` chooses by GCV here.
-    outside : the sum of squares of what of the outputs is outside the trunk's span, if the sums were not told.
+    outside : the sum of squares of what of the outputs is outside the trunk's span; None: as the sums say.
     alpha : overrules the solver's.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
-    rows = sums.rows if isinstance(sums, TriangularSums) else None
-    if rows is not None and sums.functions:
+    rows = sums.rows if isinstance(sums, TriangularSums) and sums.functions else None
+    if rows is not None:
         chosen = solver if alpha is None else Ridge(alpha)
         solution = chosen.solve_problem(Problem(span, *rows))
         assert solution.fit is not None
@@ -55,7 +55,7 @@ def solve_sums(
         if isinstance(candidates, int):
             path.choose(candidates)
         else:
-            path.evaluate(path.coarse(), candidates)
+            path.evaluate(path.coarse(), candidates, trusted=0.0)
     else:
         path.at(alpha)
     best = path.best()
@@ -119,7 +119,7 @@ class _Path(AlphaPath):
                 return self.evaluate(_AtOneAlpha(self.sums, alpha), np.array([alpha]))
             except LinAlgError:
                 pass
-        self.evaluate(self.coarse(), np.array([alpha]))
+        self.evaluate(self.coarse(), np.array([alpha]), trusted=0.0)
 
     def coarse(self) -> Factor:
         """The eigenvalues of all that there is."""
@@ -127,7 +127,7 @@ class _Path(AlphaPath):
             self._reduced = self.sums.reduced()
         return self._reduced
 
-    def fine(self, least: float | None) -> Factor | None:
+    def fine(self, least: float) -> Factor | None:
         """The same again, if that sees more than a Gram matrix."""
         return None if isinstance(self.sums, GramSums) else self.coarse()
 
@@ -149,10 +149,10 @@ class _Path(AlphaPath):
         return float(np.sqrt((squared + self.outside) / self.total)) if self.total else 0.0
 
 
-class _AtOneAlpha:
+class _AtOneAlpha(Factor):
     """A `Factor` of Gram sums at one alpha; raises `LinAlgError` if that drowns in their rounding."""
 
-    method, rank, cutoff = "gram", None, 0.0
+    method = "gram"
 
     def __init__(self, sums: GramSums, alpha: float):
         self.sums, self.largest = sums, largest_eigenvalue(sums.BBt)
@@ -167,10 +167,6 @@ class _AtOneAlpha:
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
         """C (q, p1)."""
         return self.cholesky.solve(self.sums.GBt.T).T
-
-    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """Not to be had from sums."""
-        raise NotImplementedError("sums over functions cannot leave one out; see LeftOut")
 
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """The squared residual and the GCV score at the one alpha."""

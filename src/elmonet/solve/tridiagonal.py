@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal, get_lapack_funcs
 
 from elmonet._blas import gram, product
-from elmonet.solve.factor import Sweep
+from elmonet.solve.factor import Factor, Sweep
 from elmonet.solve.span import default_cutoff
 
 __all__ = ["Tridiagonal"]
@@ -27,7 +27,7 @@ __all__ = ["Tridiagonal"]
 _COLUMNS = 128  # of right-hand sides that are multiplied by Q at a time
 
 
-class Tridiagonal:
+class Tridiagonal(Factor):
     """A `Factor`: ``B'B = Q D Q'`` with D tridiagonal, for B (p1, N) with 1 < N <= p1."""
 
     method = "tridiagonal"
@@ -36,14 +36,13 @@ class Tridiagonal:
         self.B = B
         self.Q, self.diagonal, self.beside = _tridiagonalised(gram(B.T))
         values = eigvalsh_tridiagonal(self.diagonal, self.beside, check_finite=False)
-        self.largest, self._smallest = float(values[-1]), max(float(values[0]), 0.0)
+        self.largest, self.smallest = float(values[-1]), max(float(values[0]), 0.0)
         self.cutoff = float(np.sqrt(default_cutoff(B)))
         self.rank = int(np.count_nonzero(values > self.cutoff**2 * self.largest))
-        self._last: Any = (None, None)
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """Leave every function out, at every alpha; `penalty` is (1, 1)."""
-        GQ, alphas = self._projected(G), alphas * penalty.item()
+        GQ, alphas = self.projected(G), alphas * penalty.item()
         c = self._diagonals_of_inverse(alphas)
         norms = np.empty_like(c)  # of the rows of A
         step = max(1, _COLUMNS // max(len(GQ), 1))
@@ -70,19 +69,13 @@ class Tridiagonal:
         inside = np.einsum("ik,ik->i", Z, self._solve(Z, alpha))
         return np.maximum(np.einsum("ki,ki->i", B, B) - inside, 0) / alpha
 
-    def _projected(self, G: np.ndarray) -> np.ndarray:
-        """``G Q`` (r, N); that of the last G is kept."""
-        if self._last[0] is not G:
-            self._last = G, product(G, self.Q)
-        return self._last[1]
+    def _project(self, G: np.ndarray) -> np.ndarray:
+        """``G Q`` (r, N)."""
+        return product(G, self.Q)
 
     def _solved(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """A' (r, N)."""
-        return product(self._solve(self._projected(G), np.asarray(alpha).item()), self.Q.T)
-
-    def condition(self, alpha: float) -> float:
-        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
-        return float(np.sqrt((self.largest + alpha) / (self._smallest + alpha)))
+        return product(self._solve(self.projected(G), np.asarray(alpha).item()), self.Q.T)
 
     def _factor(self, alpha: float) -> tuple[np.ndarray, np.ndarray]:
         """``D + alpha = L S^2 L'``: S^2 (N,) and the entries of L beside its diagonal (N - 1,)."""
