@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "progress_bar"]
 
 Progress = Callable[[str, float, float], None]
-"""Called as progress(what, done, total): what is being done, and how much of the work is behind us."""
+"""Called as progress(what, done, total): what is being done, and how much of the work is finished."""
 
 
 @contextmanager

@@ -188,7 +188,7 @@ def test_values_at_points_of_their_own(ok, tmp_path):
     values = np.array([waves(40, x=points[k])[1][index[k], 0] for k in range(600)])
     np.savez(tmp_path / "triples.npz", u=u, s=values, points=points, index=index)
     out = ok("fit triples.npz -o m.elmonet", *BUDGET)
-    assert "output values, each at a point of its own: s (600,), assigned by index (600,)" in out
+    assert "scattered output values, each at its own point: s (600,), assigned by index (600,)" in out
     assert "predict needs --points" in ok("info m.elmonet")
     assert json.loads(ok("predict m.elmonet triples.npz -o p.npz --json"))["error"] < 0.1
     predicted = np.load(tmp_path / "p.npz")

@@ -85,7 +85,7 @@ CONTENT = [
         "fit two.npz -o m --input a --input b --memory 1GB",
         "several input functions .*leave out --memory.*--workers",
     ),
-    ("fit triples.npz -o m --memory 2GB", "a point of their own .*leave out --memory"),
+    ("fit triples.npz -o m --memory 2GB", "scattered outputs are .*leave out --memory"),
     # Where to write.
     ("fit data.npz -o nowhere/m.elmonet", f"'nowhere/m.elmonet': it {NO_FOLDER}"),
     ("fit data.npz -o data.npz/m", NO_FOLDER),

@@ -19,6 +19,8 @@ from elmonet.form.inputs import count_of
 
 __all__ = ["Found", "points_from", "read_inputs", "training_functions"]
 
+_PARTS = {"train": "training ", "test": "test "}
+
 
 @dataclass(frozen=True)
 class Found:
@@ -86,8 +88,8 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
 def training_functions(model: Any, u: Any) -> tuple[int, str]:
     """How many of the functions are training functions, and a word about it."""
     seen, n = int(model.is_training_function(u).sum()), count_of(u)
-    told = "training functions" if seen == n else f"{seen} of them training functions"
-    return seen, f" ({told}: the error of new ones is larger)" if seen else ""
+    told = "all are" if seen == n else f"{seen} are"
+    return seen, f" ({told} training functions of the model: the error on new functions is larger)" if seen else ""
 
 
 def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.ndarray:
@@ -139,7 +141,7 @@ def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str]
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
     s = getattr(data, f"s_{part}")
-    told = f"{count_of(u)} {part + ' ' if data.u_test is not None else ''}functions"
+    told = f"{count_of(u)} {_PARTS[part] if data.u_test is not None else ''}functions"
     s = named_outputs(data, s)
     if isinstance(s, Scattered):
         return Found(u, told, s, s, data.sensors)

@@ -79,7 +79,7 @@ def plot(
     seen, about = training_functions(fitted, u)
     told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
     told.line(
-        f"function {function}: relative error {error:.3g}{about.replace('functions', 'function')}; wrote "
+        f"function {function}: relative error {error:.3g}{about.replace('all are training functions', 'a training function')}; wrote "
         f"{out}"
     )
     told.end()
@@ -122,7 +122,7 @@ def _draw(
 def _draw_scattered(
     fitted: Any, u: Any, found: Any, function: int, component: str | None, out: Path, _: str
 ) -> float:
-    """A function at points of its own, value by value."""
+    """A function at its own points, value by value."""
     from elmonet import relative_l2
 
     if function not in found.truth.index:

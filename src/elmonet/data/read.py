@@ -35,7 +35,7 @@ def read(
 ) -> OperatorData:
     """Read input and output functions from a file, a folder or an ``xarray.Dataset``.
 
-    What is what is guessed from names and shapes; `elmonet info FILE` tells it. The names overrule the guess.
+    What is what is guessed from names and shapes; `elmonet info FILE` shows the guess. Names given here overrule it.
 
     Parameters
     ----------
@@ -45,8 +45,7 @@ def read(
     points : name of the output points, a list of names of a grid's axes, an array (M, d), or a npy or csv
         file.
     sensors : the same for the inputs.
-    index : name of the integers that say which function a value belongs to, where each has a point of its
-        own.
+    index : name of the integers that say which function a value belongs to, for scattered outputs.
     transpose : each column is a function, (m, N) and (M, N), as is common in MATLAB; of arrays with more
         axes, the last one counts the functions. Where the file's coordinates fit the columns only, a
         `FunctionsInColumnsWarning` says so.
@@ -97,7 +96,7 @@ def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np
         roles = understand(arrays, **flags)
         if roles.scattered or isinstance(roles.u_train, dict):
             kind = (
-                "values that each have a point of their own" if roles.scattered else "several input functions"
+                "scattered outputs" if roles.scattered else "several input functions"
             )
             raise InputError(
                 f"{kind} are fitted in memory, not in blocks: leave out --memory, --checkpoint and "

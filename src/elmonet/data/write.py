@@ -19,7 +19,7 @@ __all__ = ["require_writable", "write_data"]
 
 
 def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name; the kind of file is told by the end of `path`.
+    """Write arrays by name; the ending of `path` says which kind of file.
 
     npz, h5 or hdf5, zarr, mat, nc, csv; npy for one array; no ending for a folder of npy. What was at `path`
     is replaced once the new file is whole.

@@ -14,7 +14,7 @@ __all__ = ["PerComponent"]
 
 
 class PerComponent(FeatureMap):
-    """One trunk of its own for each component of the outputs.
+    """One trunk for each component of the outputs.
 
     The points have the number of the component as their last coordinate: a function of y with c components is
     one function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zeros for

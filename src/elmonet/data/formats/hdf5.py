@@ -1,4 +1,4 @@
-"""HDF5: arrays of the root and of groups, and files with one group a function."""
+"""HDF5: arrays of the root and of groups, and files with one group per function."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def unpickle(
 ) -> Any:
     """The numbers, texts, lists, dicts and arrays that a pickle describes.
 
-    `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is told how many bytes each call
-    takes, and raises if they are too many: a short pickle can use the same bytes in many calls.
+    `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is called with the number of bytes that each
+    call takes, and raises if they are too many: a short pickle can use the same bytes in many calls.
     """
     return _Machine(builders, persistent, unpack).run(content)
 
