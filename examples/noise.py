@@ -40,8 +40,10 @@ def main():
     fit("5 % and 20 % noise, all count the same", u, mixed, noise=0.05)
     fit("5 % and 20 % noise, weights 1 / variance", u, mixed, noise=0.05, weights=1 / strength**2)
     fit("5 % noise, the poor half left out", u[::2], mixed[::2], noise=0.05)
-    print("Noise is given in parts of the root mean square of all outputs. With weights, the expected error is")
-    print("the mean over all training functions, also the noisy ones: compare on data of the kind that you need.")
+    print(
+        "Noise is given in parts of the root mean square of all outputs. With weights, the expected error is"
+    )
+    print("the mean over all training functions, also the noisy ones: compare on data like those you need.")
     return table
 
 

@@ -1,4 +1,4 @@
-"""Your own data: arrays in a file, a model that is chosen automatically, saved, loaded, and asked at new points.
+"""Your own data: arrays in a file; a model, chosen automatically, saved, loaded, and used at new points.
 
 A body is heated with the power u(t) and radiates: T' = u - T^4, T(0) = 0. From u at 50 times to T at 40.
 """

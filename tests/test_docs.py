@@ -71,7 +71,7 @@ def test_generated_pages_are_those_of_the_committed_run():
 
 
 def test_the_committed_peers_show_what_we_claim():
-    """The automatic choice: its limits, at most 1.02 times the best tuned peer, and an expected error that is right."""
+    """The automatic choice: its limits, at most 1.02 times the best tuned peer, and the expected error."""
     found = {}
     rows, cost = (
         json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())

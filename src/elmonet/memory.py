@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a fit needs: asked before it is allocated."""
+"""How much memory there is, and how much a fit needs: checked before it is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bar for whatever takes longer than two seconds."""
+"""A progress bar for what takes long."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Progress = Callable[[str, float, float], None]
 def progress_bar(console: Console | None = None) -> Iterator[Progress]:
     """A bar with what is being done and the time left, on standard error, as a `Progress` hook.
 
-    Where there is no terminal, such as in a log file, one line for each thing that is begun.
+    Where there is no terminal, such as in a log file, one line for each step that begins.
     """
     from rich import progress
     from rich.console import Console

@@ -50,8 +50,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     Attributes
     ----------
     best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
-    expected_error_ : the relative error to expect on new functions that are drawn alike: the leave-one-out
-        error of `best_model_`, plus what the choice among many candidates hides of it. With gaps and for
+    expected_error_ : the relative error to expect on new functions that are drawn like these: the
+        leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With gaps and for
         scattered outputs, the error of functions held out; `error_kind_` says which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
@@ -146,7 +146,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     @property
     def expected_error_(self) -> float | None:
-        """The relative error to expect on new functions that are drawn alike."""
+        """The relative error to expect on new functions that are drawn like the training functions."""
         return self._best(AttributeError).expected_error_
 
     @property
@@ -164,7 +164,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self.expected_error_
 
     def predict(self, X: Any, points: Any = None) -> Any:
-        """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike those of the training."""
+        """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike the training inputs."""
         return self._best().predict(X, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -1,4 +1,4 @@
-"""The one record in which every problem and every file reader hands over its data."""
+"""The one record that every problem and every file reader returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much may come out of a small file: a limit that is asked before anything is unpacked."""
+"""How much may come out of a small file: a limit that is checked before anything is unpacked."""
 
 from __future__ import annotations
 

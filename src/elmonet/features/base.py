@@ -43,8 +43,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Attributes
     ----------
     learns_from : what `fit` learns from: "inputs" (all functions or points, not only their shape and box),
-        "outputs" (of these only ``y y'``: a fit in blocks gives the map another y with the same ``y y'``). A map
-        that learns from inputs cannot be fitted in blocks.
+        "outputs" (of these only ``y y'``: a fit in blocks gives the map another y with the same
+        ``y y'``). A map that learns from inputs cannot be fitted in blocks.
     sees_given_points : as a trunk, it wants the points as the user gives them, not in the unit cube.
     features_come_with_fit : `fit_transform` is cheaper than `fit` and `transform`.
     """
@@ -201,7 +201,7 @@ def features(part: Any, X: np.ndarray) -> np.ndarray:
 
 
 def features_of(part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    """The features of X, whoever made the part."""
+    """The features of X, of a map of this library or of any other transformer."""
     return checked_features(features(part, X), part, X, role)
 
 

@@ -53,7 +53,7 @@ class PerComponent(FeatureMap):
         return getattr(self.trunk, "sees_given_points", False)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The values that stand for the components."""
+        """The values of the last coordinate, one for each component."""
         return {"levels_": self.levels_}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:

@@ -77,7 +77,7 @@ def _trained(done: dict[str, Any]) -> str:
 
 
 def _worse(done: dict[str, Any]) -> list[str]:
-    """The closed-form models, with our solver, whose error is larger than that of the best network beside them."""
+    """The closed-form models, with our solver, with a larger error than the best network there."""
     told = []
     for problem, models in CLOSED_FORM.items():
         for model in models:

@@ -201,7 +201,7 @@ def _darcy(done: _Done) -> Figure | None:
 
 
 def _scales(truth: np.ndarray, predicted: np.ndarray) -> tuple[dict[str, float], LogNorm]:
-    """The colour scales of solutions and of errors. A prediction far off may leave the first."""
+    """The colour scales of solutions and of errors. A very wrong prediction may exceed the first."""
     from matplotlib.colors import LogNorm
 
     beyond = np.ptp(truth) / 4

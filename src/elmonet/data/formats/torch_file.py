@@ -23,7 +23,10 @@ _TYPES = {
     **{"Float": "f4", "Double": "f8", "Half": "f2", "BFloat16": "u2"},
     **{"Int": "i4", "Long": "i8", "Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "u1"},
 }
-_MOST_REPEATED, _SMALL = 64, 1 << 26  # an expanded tensor may be this many times its storage, or this many bytes
+_MOST_REPEATED, _SMALL = (
+    64,
+    1 << 26,
+)  # an expanded tensor may be this many times its storage, or this many bytes
 
 
 def add_torch(arrays: Arrays, path: Path) -> None:

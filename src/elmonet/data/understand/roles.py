@@ -57,7 +57,7 @@ def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
         return ""
     u, s = (arrays[_names(names)[0]] for names in (roles.u_train, roles.s_train))
     if roles.scattered:
-        # Values with their own points have few components, the inputs many sensors: as many of both is odd.
+        # Values with their own points have few components, the inputs many sensors: as many of both is strange.
         if roles.index is not None or s.ndim != 2 or s.shape[1] == 1 or u.shape[1:] != s.shape[1:]:
             return ""
     elif roles.evolution or roles.places_fit:
@@ -79,7 +79,7 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         said.append(f"output functions: the later times of {show(roles.s_train)}")
     elif roles.scattered:
         how = f"by {show(roles.index)}" if roles.index else "by finding inputs that are repeated"
-        said.append(f"scattered output values, each at its own point: {show(roles.s_train)}, assigned {how}")
+        said.append(f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}")
     else:
         several = "components of the output" if isinstance(roles.s_train, list) else "output functions"
         said.append(f"{several}: {show(roles.s_train)}")
@@ -100,7 +100,7 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         said.append(f"ignored: {', '.join(ignored)}")
     if skipped := getattr(arrays, "skipped", None):
         more = " ..." if len(skipped) > _MOST_LISTED else ""
-        said.append(f"no arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
+        said.append(f"not arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
     return tuple(said)
 
 
