@@ -12,8 +12,8 @@ Made by docs/generate.py from benchmarks/results/inference.json (`python benchma
 with 1000 random features and a linear block, fitted to 1000 functions, on one thread. The numerical solver is
 the one with which the problem's data were made, for one function at a time. It is more accurate than the
 model, whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid
-of 50 x 50, is not worth replacing for a single solution. The model is worth it where many are needed (a batch,
-an inverse problem, an optimisation) or where a solution takes longer than a millisecond."""
+of 50 x 50, is not worth replacing for a single solution. The model is worth it where many are needed (a
+batch, an inverse problem, an optimisation) or where a solution takes longer than a millisecond."""
 
 HEAD = """\
 | problem | one prediction | each of 200 | error | numerical solver | its time | faster by | in a batch by |

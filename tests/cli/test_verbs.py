@@ -271,9 +271,10 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     }
     assert keys < model.keys()
     found = told("predict m.elmonet d.npz -o p.npz")
-    assert found.keys() == {"functions", "shapes", "seconds", "wrote", "error"}
+    assert found.keys() == {"functions", "training_functions", "shapes", "seconds", "wrote", "error"}
     assert found["shapes"] == {"s": [5, 100]}
-    assert told("plot m.elmonet d.npz -o p.png").keys() == {"function", "error", "wrote"}
+    keys = {"function", "training_function", "error", "wrote"}
+    assert told("plot m.elmonet d.npz -o p.png").keys() == keys
     found = told("convert d.npz d.mat")
     assert found.keys() == {"understood", "arrays", "wrote"}
     assert found["arrays"]["u_train"] == [20, 100]

@@ -51,8 +51,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     ----------
     best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
     expected_error_ : the relative error to expect on new functions that are drawn like these: the
-        leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With gaps and for
-        scattered outputs, the error of functions held out; `error_kind_` says which of the two.
+        leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With
+        gaps and for scattered outputs, the error of functions held out; `error_kind_` says which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
 

@@ -54,7 +54,8 @@ def unpickle(
     """The numbers, texts, lists, dicts and arrays that a pickle describes.
 
     `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is called with the number of
-    bytes that each call takes, and raises if they are too many: a short pickle can use the same bytes in many calls.
+    bytes that each call takes, and raises if they are too many: a short pickle can use the same bytes in
+    many calls.
     """
     return _Machine(builders, persistent, unpack).run(content)
 

@@ -57,7 +57,7 @@ def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
         return ""
     u, s = (arrays[_names(names)[0]] for names in (roles.u_train, roles.s_train))
     if roles.scattered:
-        # Values with their own points have few components, the inputs many sensors: as many of both is strange.
+        # Values with their own points have few components, the inputs many sensors: as many of both is odd.
         if roles.index is not None or s.ndim != 2 or s.shape[1] == 1 or u.shape[1:] != s.shape[1:]:
             return ""
     elif roles.evolution or roles.places_fit:
