@@ -167,7 +167,7 @@ def aligned():
     lift_row(p, 365, 1)
     p.array(560, 30, "points (M, d)", PLACE, rows="M", columns="d", cells=(9, 1))
     p.arrow((556, 132), (462, 190), PLACE, connectionstyle="arc3,rad=0.15")
-    p.text(640, 108, "the points,\none a row", PLACE, 9)
+    p.text(640, 108, "the points,\none per row", PLACE, 9)
     p.code(600, 250, "fit(u, s, points=points)")
     p.text(600, 228, "row i of s belongs to row i of u", GREY, 9)
     p.save()

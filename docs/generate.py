@@ -6,8 +6,7 @@ Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper`
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
 docs/inference.md.
-A test fails if they disagree.
-Draws the pictures of docs/your-data.md.
+A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
 import re

@@ -11,8 +11,8 @@ INTRODUCTION = """\
 Made by docs/generate.py from benchmarks/results/inference.json (`python benchmarks/inference.py`): a model
 with 1000 random features and a linear block, fitted to 1000 functions, on one thread. The numerical solver is
 the one with which the problem's data were made, for one function at a time. It is more accurate than the
-model: the model's relative error stands beside. A solver that is already fast, as for these 1-D problems and
-for a grid of 50 x 50, is not worth replacing for a single solution; the model pays where many are needed (a
+model, whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid
+of 50 x 50, is not worth replacing for a single solution. The model is worth it where many are needed (a
 batch, an inverse problem, an optimisation) or where a solution takes longer than a millisecond."""
 
 HEAD = """\

@@ -45,20 +45,20 @@ def page(rows, cost):
     """docs/peers.md."""
     parts = [INTRODUCTION, "## All results", *_tables(rows)]
     parts += ["## What the search costs", _against_grid(cost["grid"]), "![](figures/auto_scaling.png)"]
-    parts += [SCALING, "## Infinite width", LIMIT, "![](figures/limit.png)", TOLD]
+    parts += [SCALING, "## Infinite width", LIMIT, "![](figures/limit.png)", NEAR_THE_LIMIT]
     return "\n\n".join(parts) + "\n"
 
 
 INTRODUCTION = """\
-# Nothing to tune, against what else there is
+# Nothing to tune, compared with other methods
 
 Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
-every method on every data set, each in a process of its own, on two cores. Error: mean over the test
+every method on every data set, each in its own process, on two cores. Error: mean over the test
 functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak of the
 process, with Python and the data. The settings of the scikit-learn models, among them how the inputs are
 scaled, are chosen by three-fold cross-validation of the same error; networks, on some of the data sets, are
-trained for one minute with the settings of their tutorials, and would gain from more. Files of other
-projects: see their names; inputs of darcy_small and diffusion2d are images."""
+trained for one minute with the settings of their tutorials, and would be better with more time. Files of
+other projects: see their names; inputs of darcy_small and diffusion2d are images."""
 
 SCALING = """\
 The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
@@ -70,9 +70,9 @@ With more features a random network tends to its limit, `InfiniteWidth`, which c
 features. Test error on 500 functions against the width of random cosines (rbf, matern52) and of
 relu networks, median and range of three draws; dashed: the limit."""
 
-TOLD = """\
+NEAR_THE_LIMIT = """\
 Near the limit a finite network may be a little better or worse by chance. For operators so smooth that
-errors come down to 1e-6, networks reach further than kernels in double precision: the features of a
+errors come down to 1e-6, networks reach smaller errors than kernels in double precision: the features of a
 kernel come from its Gram matrix, with half of the digits. The search therefore always tries both there."""
 
 

@@ -24,7 +24,7 @@ def main():
     on_fine = model.predict(data.u_test, points=fine)
     errors = relative_l2(on_coarse, s_test[:, ::2, ::2]), relative_l2(on_fine, s_test)
     print(f"images {data.u_test.shape} -> fields {on_coarse.shape}: relative error {errors[0]:.2%}")
-    print(f"foretold by leave-one-out: {model.solution_.loo_error:.2%}")
+    print(f"expected, by leave-one-out: {model.expected_error_:.2%}")
     print(f"on a finer grid, {on_fine.shape}: {errors[1]:.2%}")
 
     along, zero = np.linspace(0, 1, 1001), np.zeros(1001)

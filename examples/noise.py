@@ -1,6 +1,6 @@
-"""Noise: in the outputs, in the inputs, of different strength, and missing values; what leave-one-out says.
+"""Noise: in the outputs, in the inputs, of different strength, and missing values; what error to expect.
 
-s' = -0.1 s^2 + u. Leave-one-out compares predictions with the data, noise and all: so it tells the error
+s' = -0.1 s^2 + u. The expected error compares predictions with the data, which are noisy: so it is the error
 against new noisy data. The error against the truth is smaller, and in practice nobody can measure it.
 """
 
@@ -21,11 +21,11 @@ def main():
         u_test = data.u_test + noise_in * rng.normal(size=data.u_test.shape)
         noisy = data.s_test + noise * size * rng.normal(size=data.s_test.shape)
         predicted = model.predict(u_test)
-        row = model.solution_.loo_error, relative_l2(predicted, noisy), relative_l2(predicted, data.s_test)
+        row = model.expected_error_, relative_l2(predicted, noisy), relative_l2(predicted, data.s_test)
         table[name] = row
         print(f"{name:44}" + "".join(f"{error:10.2%}" for error in row))
 
-    print(f"{'':44}{'foretold':>10}{'on noisy':>10}{'on truth':>10}")
+    print(f"{'':44}{'expected':>10}{'on noisy':>10}{'on truth':>10}")
     u, s = data.u_train, data.s_train
     fit("clean", u, s)
     noisy = s + 0.1 * size * rng.normal(size=s.shape)
@@ -37,11 +37,13 @@ def main():
     # Every second function was measured with a poor instrument: 20 % noise instead of 5 %.
     strength = np.where(np.arange(500) % 2, 0.2, 0.05)
     mixed = s + strength[:, None] * size * rng.normal(size=s.shape)
-    fit("5 % and 20 % noise, all count alike", u, mixed, noise=0.05)
+    fit("5 % and 20 % noise, all count the same", u, mixed, noise=0.05)
     fit("5 % and 20 % noise, weights 1 / variance", u, mixed, noise=0.05, weights=1 / strength**2)
     fit("5 % noise, the poor half left out", u[::2], mixed[::2], noise=0.05)
-    print("Noise is told in parts of the root mean square of all outputs. With weights, what is foretold is")
-    print("the mean over all training functions, poor ones too: compare on data of the kind that you need.")
+    print(
+        "Noise is given in parts of the root mean square of all outputs. With weights, the expected error is"
+    )
+    print("the mean over all training functions, also the noisy ones: compare on data like those you need.")
     return table
 
 

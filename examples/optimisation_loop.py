@@ -1,7 +1,7 @@
 """A surrogate inside an optimisation: which heating makes the temperature of a rod what it should be?
 
 T_t = T_xx / 20 - T^4 + u on [0, 1], T = 0 at the start, no flux at the ends; u(x) comes from five heaters.
-Wanted are the powers for which T(x) at t = 1 is nearest to a target, in the sense of least squares. Every run
+We want the powers for which T(x) at t = 1 is nearest to a target, in the sense of least squares. Every run
 of the solver is counted, also those for the training data: for one target the solver alone is cheaper, from a
 few targets on the surrogate is.
 """
@@ -47,7 +47,7 @@ def main():
     u = np.random.default_rng(0).uniform(0, 2, size=(150, 5)) @ heaters
     model = ELMDeepONet(random_state=0).fit(u, np.stack([solve(row) for row in u]), points=x)
     cost = {"surrogate": [solve.runs, perf_counter() - begun], "solver": [0, 0.0]}
-    print(f"fitted to {solve.runs} runs of the solver; leave-one-out error {model.solution_.loo_error:.2%}")
+    print(f"fitted to {solve.runs} runs of the solver; expected error {model.expected_error_:.2%}")
     temperature = {"solver": solve, "surrogate": lambda u: model.predict(u[None])[0]}
     misses = {}
     for name, target in targets.items():
@@ -56,7 +56,7 @@ def main():
             powers = best(temperature[how], target)
             cost[how][0] += solve.runs - before
             cost[how][1] += perf_counter() - begun
-            miss = np.sqrt(np.mean((solve(powers @ heaters) - target) ** 2))  # always told by the solver
+            miss = np.sqrt(np.mean((solve(powers @ heaters) - target) ** 2))  # always by the solver
             print(f"{name:6} by the {how:9}: powers {powers.round(2)}, T is off by {miss:.4f}")
             misses[name, how] = miss
     for how, (runs, seconds) in cost.items():

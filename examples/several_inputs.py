@@ -12,7 +12,7 @@ x = np.linspace(0, 1, 41)
 
 
 def rods(n, rng):
-    """Inputs by name, each of its own shape, (n, 41) and (n,), and temperatures (n, 41)."""
+    """Inputs by name, each with its own shape, (n, 41) and (n,), and temperatures (n, 41)."""
     waves = np.pi * np.arange(1, 7)
     amplitudes, loss = rng.normal(size=(n, 6)), rng.uniform(0, 30, size=n)
     inputs = {"source": amplitudes @ np.sin(np.outer(waves, x)), "loss": loss}
@@ -31,11 +31,11 @@ def main():
         ),
     }
     errors = {}
-    print("relative error on new functions, and foretold by leave-one-out:")
+    print("relative error on new functions, and the expected error (leave-one-out):")
     for name, branch in branches.items():
         model = ELMDeepONet(branch, random_state=0).fit(inputs, temperatures, points=x)
         errors[name] = relative_l2(model.predict(new), truth)
-        print(f"{name:37} {errors[name]:7.2%} {model.solution_.loo_error:7.2%}")
+        print(f"{name:37} {errors[name]:7.2%} {model.expected_error_:7.2%}")
     print("Side by side, features give a function of f plus one of k. Multiplied, they give products.")
     return list(errors.values())
 

@@ -1,7 +1,7 @@
-"""Unaligned data: outputs that are known at different points for each function, in lists or as triples.
+"""Scattered outputs: each function is known at its own points; in lists or as triples.
 
 A population u(x) grows by the logistic law: s(x, t) = u e^t / (1 + u (e^t - 1)). Of each, 20 to 40 counts
-are known, each at a place x and a time t of its own, with errors of 1 %. The models give s everywhere.
+are known, each at its own place x and time t, with errors of 1 %. The models give s everywhere.
 """
 
 import numpy as np
@@ -43,10 +43,10 @@ def main():
     errors = []
     for how, model in (("from lists, trunk chosen", lists), ("from triples, trunk given", given)):
         errors.append(relative_l2(model.predict(new(x), points=grid), truth))
-        foretold = model.solution_.loo_error
-        print(f"{how:26} {model.trunk_!s:19} relative error {errors[-1]:.2%}, foretold {foretold:.2%}")
-    print("(What is foretold holds the errors of the counts that were held out, 1 %, too.)")
-    return (*errors, lists.solution_.loo_error)
+        expected = model.expected_error_
+        print(f"{how:26} {model.trunk_!s:19} relative error {errors[-1]:.2%}, expected {expected:.2%}")
+    print("(The expected error is that of counts which were held out; these have errors of 1 % themselves.)")
+    return (*errors, lists.expected_error_)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Vector outputs: two functions for one, each in units of its own, given and predicted by name.
+"""Vector outputs: two functions for one, each in its own units, given and predicted by name.
 
 Hares and lynxes in a valley where the growth of grass, u(t), varies: h' = u h - h l, l' = h l - l. Hares are
-counted one by one, lynxes are told in thousands: one number is 10^5 times the other. Both count alike.
+counted one by one, lynxes in thousands: one number is 10^5 times the other. Both count the same.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def main():
     predicted = model.predict(new)  # a dictionary with the same names
     errors = {name: relative_l2(predicted[name], truth[name]) for name in truth}
     print("relative error on new functions:", ", ".join(f"{name} {e:.1e}" for name, e in errors.items()))
-    print(f"foretold by leave-one-out, of both together: {model.solution_.loo_error:.1e}")
+    print(f"expected by leave-one-out, for both together: {model.expected_error_:.1e}")
 
     # Without names: (N, M, c) in, (N, M, c) out. The same model.
     stacked = ELMDeepONet(random_state=0).fit(u, np.stack(list(animals.values()), axis=-1), points=times)
@@ -43,7 +43,7 @@ def main():
     print(f"as an array {stacked.predict(new).shape}: {'the same' if same else 'another model'}")
     at = model.predict(new[:1], points=[[1.23], [4.56]])
     print("at the times 1.23 and 4.56:", {name: values.round(3).tolist() for name, values in at.items()})
-    return [*errors.values(), model.solution_.loo_error], same
+    return [*errors.values(), model.expected_error_], same
 
 
 if __name__ == "__main__":

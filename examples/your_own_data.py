@@ -1,4 +1,4 @@
-"""Your own data: arrays in a file, a model that chooses itself, saved, loaded, and asked at new points.
+"""Your own data: arrays in a file; a model, chosen automatically, saved, loaded, and used at new points.
 
 A body is heated with the power u(t) and radiates: T' = u - T^4, T(0) = 0. From u at 50 times to T at 40.
 """
@@ -48,9 +48,9 @@ def main():
         again = load(Path(folder) / "heating.elmonet")  # in another script, on another machine
     errors = [relative_l2(again.predict(u_new, points=times[::n]), T_new[:, ::n]) for n in (10, 1)]
     print(f"\nRelative error on new functions, at the {len(data.points)} times of the data: {errors[0]:.1e}")
-    print(f"The same, foretold by leave-one-out: {model.loo_error_:.1e}")
+    print(f"Expected by leave-one-out, read from the file: {again.expected_error_:.1e}")
     print(f"At {len(times)} times, mostly between those of the data, by splines: {errors[1]:.1e}")
-    return (*errors, model.loo_error_)
+    return (*errors, again.expected_error_)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def test_fit_from_disk(run, folder, tmp_path):
     code, out, _ = run("fit", "data", "-o", "operator.elmonet", "--width", "50", "--memory", "1GB")
     assert code == 0
     assert "200 functions, inputs (100,), outputs at 100 points" in out
-    assert "expected error" in out
+    assert "(leave-one-out)" in out
     model = load(tmp_path / "operator.elmonet")
     assert relative_l2(model.predict(folder.u_test), folder.s_test) < 0.05
 

@@ -41,7 +41,7 @@ PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text()
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
 def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, capsys):
-    """But for numbers; what lies between, such as the branch that is chosen, may depend on rounding."""
+    """Except for numbers; what is between, such as the branch that is chosen, may depend on rounding."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for block in CONSOLE.findall(page.read_text()):
@@ -52,8 +52,8 @@ def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, 
             printed = capsys.readouterr().out
             assert end.value.code == 0, command
             for line in (0, -1):
-                told, wanted = (NUMBER.sub("#", text.splitlines()[line]) for text in (printed, expected))
-                assert told == wanted, command
+                came, wanted = (NUMBER.sub("#", text.splitlines()[line]) for text in (printed, expected))
+                assert came == wanted, command
 
 
 def test_generated_pages_are_those_of_the_committed_run():
@@ -71,7 +71,7 @@ def test_generated_pages_are_those_of_the_committed_run():
 
 
 def test_the_committed_peers_show_what_we_claim():
-    """The automatic choice: its limits, at most 1.02 times the best tuned peer, and an honest expectation."""
+    """The automatic choice: its limits, at most 1.02 times the best tuned peer, and the expected error."""
     found = {}
     rows, cost = (
         json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())

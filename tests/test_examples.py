@@ -52,9 +52,9 @@ def test_four_problems_prints_a_table_and_saves_pictures(tmp_path, capsys):
         ("darcy", "ours"),
         ("darcy", "ours, log(kappa)"),
     ]
-    for *_, error, left_out, seconds in table:
+    for *_, error, expected, seconds in table:
         assert 0 < error < 1
-        assert error / 10 < left_out < error * 10
+        assert error / 10 < expected < error * 10
         assert seconds > 0
     printed = capsys.readouterr().out
     for name, method, error, *_ in table:
@@ -67,15 +67,15 @@ def test_four_problems_prints_a_table_and_saves_pictures(tmp_path, capsys):
 
 
 def test_your_own_data_survives_a_file():
-    at_the_times, between, foretold = load("your_own_data")["main"]()
+    at_the_times, between, expected = load("your_own_data")["main"]()
     assert at_the_times < 1e-5
     assert between < 1e-4
-    assert 0.2 < foretold / at_the_times < 5
+    assert 0.2 < expected / at_the_times < 5
 
 
 def test_unaligned_data():
-    chosen, given, foretold = load("unaligned_data")["main"]()
-    assert chosen < 0.01 < foretold < 0.02  # the counts have errors of 1 %; the model knows better
+    chosen, given, expected = load("unaligned_data")["main"]()
+    assert chosen < 0.01 < expected < 0.02  # the counts have errors of 1 %; the model is more accurate
     assert given < 0.012
 
 
@@ -94,19 +94,19 @@ def test_several_inputs_multiplied_are_best():
 
 
 def test_vector_outputs_count_alike():
-    (hares, lynxes, foretold), same = load("vector_outputs")["main"]()
+    (hares, lynxes, expected), same = load("vector_outputs")["main"]()
     assert same
     assert max(hares, lynxes) < 1e-3
     assert 0.5 < hares / lynxes < 2
-    assert 0.3 < foretold / hares < 3
+    assert 0.3 < expected / hares < 3
 
 
-def test_noise_is_told_honestly():
+def test_the_expected_error_of_noisy_data_is_right():
     table = load("noise")["main"]()
-    for name, (foretold, on_noisy, on_truth) in table.items():
+    for name, (expected, on_noisy, on_truth) in table.items():
         assert on_truth <= on_noisy
         if "20 %" not in name:  # there, half of the training functions are worse than the test functions
-            assert 0.8 < foretold / on_noisy < 1.25
+            assert 0.8 < expected / on_noisy < 1.25
     alike, weighted, half = (row[2] for row in list(table.values())[-3:])
     assert weighted < 0.7 * alike
     assert weighted < 1.1 * half

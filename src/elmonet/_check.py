@@ -66,7 +66,7 @@ class RankCollapseWarning(NumericsWarning):
 
 
 class FunctionsInColumnsWarning(UserWarning):
-    """The arrays look as if they held one function a column; here a row is a function."""
+    """The arrays look as if they held one function per column; here a row is a function."""
 
 
 class ExtrapolationWarning(NumericsWarning):

@@ -66,4 +66,4 @@ def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarr
             )
         except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
             continue
-    raise InputError("the training points of this POD cannot be interpolated: they do not differ.")
+    raise InputError("the modes of this POD cannot be interpolated: all training points are the same.")

@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a fit needs: asked before it is allocated."""
+"""How much memory there is, and how much a fit needs: checked before it is allocated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bytes_of(memory: Any) -> int:
 
 
 def readable(count: float) -> str:
-    """Bytes as people say them."""
+    """Bytes as text, such as "1.5 GiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.3g} {unit}"
@@ -66,8 +66,8 @@ def require_features(rows: int, width: int) -> None:
     if needed > _ASK and needed > available():
         raise NotEnoughMemory(
             f"{width} features of {rows} functions and the matrices to solve for W need about "
-            f"{readable(needed)}; {readable(available())} are free. Use a narrower branch, float32 inputs, "
-            "or fit in blocks: partial_fit, or fit_blocks from disk."
+            f"{readable(needed)}; {readable(available())} are free. Use a narrower branch, or "
+            "fit in blocks: partial_fit, or fit_blocks from disk."
         )
 
 

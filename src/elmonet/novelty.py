@@ -16,7 +16,7 @@ from elmonet._check import ExtrapolationWarning, InputError
 __all__ = ["Memory", "Novelty"]
 
 _MOST = 100_000  # functions whose fingerprints are kept
-_MARGIN = 2.0  # times beyond the strangest training function
+_MARGIN = 2.0  # times the novelty of the most unusual training function, above which there is a warning
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
 
 
@@ -59,7 +59,7 @@ class Memory:
             self.measure.warn(Z)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that there is, for a file."""
+        """All of it as arrays, for a file."""
         kept = {} if self.measure is None else self.measure.arrays()
         named = {f"novelty.{name}": array for name, array in kept.items()}
         return named if self.fingerprints is None else named | {"fingerprints": self.fingerprints}
@@ -114,14 +114,14 @@ class Novelty:
         if strange.any():
             warnings.warn(
                 f"{int(strange.sum())} of {len(X)} inputs (the first: row {int(np.argmax(strange))}) lie "
-                "outside what the training functions cover: the leave-one-out error does not speak for them. "
+                "outside what the training functions cover: the expected error does not hold for them. "
                 "Train on functions like these.",
                 ExtrapolationWarning,
                 stacklevel=4,
             )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that there is, for a file."""
+        """All of it as arrays, for a file."""
         return {
             "mean": self.mean,
             "values": self.values,

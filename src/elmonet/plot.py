@@ -180,7 +180,7 @@ def _test_function(
             f"index must be below the number of test functions, {len(data.s_test)}; got {index}."
         )
     truth, u = data.s_test[index], data.u_test[index : index + 1]
-    # Any regressor will do; one that knows its points is asked for those of the data.
+    # Any regressor works; one that knows its points predicts at those of the data.
     elsewhere = not np.array_equal(getattr(model, "points_", data.points), data.points)
     predicted = np.asarray(model.predict(u, points=data.points) if elsewhere else model.predict(u))
     if predicted.shape != (1, len(truth)):

@@ -1,4 +1,4 @@
-"""A bar for whatever takes longer than two seconds."""
+"""A progress bar for what takes long."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "progress_bar"]
 
 Progress = Callable[[str, float, float], None]
-"""Called as progress(what, done, total): what is being done, and how much of the work is behind us."""
+"""Called as progress(what, done, total): what is being done, and how much of the work is finished."""
 
 
 @contextmanager
 def progress_bar(console: Console | None = None) -> Iterator[Progress]:
     """A bar with what is being done and the time left, on standard error, as a `Progress` hook.
 
-    Where there is no terminal, such as in a log file, one line for each thing that is begun.
+    Where there is no terminal, such as in a log file, one line for each step that begins.
     """
     from rich import progress
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Feature maps and solvers as JSON and arrays, and back: the content of a model's file.
+"""Feature maps and solvers to JSON and arrays, and back: the content of a model's file.
 
 Only classes listed here are ever built. Weights that follow from a seed are stored as that seed, with
 a checksum of what was drawn.
@@ -41,7 +41,7 @@ def describe(part: Any) -> dict[str, Any]:
     if "trunk" in settings:
         settings["trunk"] = describe(part.members_[0] if hasattr(part, "members_") else part.trunk)
     if callable(settings.get("mask")):
-        raise InputError("a mask that is a function of yours cannot be saved: nothing in a file is ever run.")
+        raise InputError("your own mask function cannot be saved: nothing in a file is ever run.")
     return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
 
 

@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         return json.loads(metadata["header"]), arrays
     except FileError:
         raise
-    except Exception as error:  # whatever a damaged file makes the parser say
+    except Exception as error:  # any error of the parser about a damaged file
         raise FileError(
             f"{str(path)!r} is not a whole elmonet model: {type(error).__name__}: {error}. It may be "
             "truncated or of another kind; write it again with model.save()."

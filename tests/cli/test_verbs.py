@@ -188,7 +188,7 @@ def test_values_at_points_of_their_own(ok, tmp_path):
     values = np.array([waves(40, x=points[k])[1][index[k], 0] for k in range(600)])
     np.savez(tmp_path / "triples.npz", u=u, s=values, points=points, index=index)
     out = ok("fit triples.npz -o m.elmonet", *BUDGET)
-    assert "output values, each at a point of its own: s (600,), assigned by index (600,)" in out
+    assert "scattered outputs, each value at its own point: s (600,), assigned by index" in out
     assert "predict needs --points" in ok("info m.elmonet")
     assert json.loads(ok("predict m.elmonet triples.npz -o p.npz --json"))["error"] < 0.1
     predicted = np.load(tmp_path / "p.npz")
@@ -247,12 +247,12 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert found["kind"] == "data"
     keys = {"kind", "path", "bytes", "format", "arrays", "skipped", "roles", "reasons", "error"}
     assert found.keys() == keys
-    error = {"expected_error", "error_kind", "loo_error"}
-    keys = error | {"understood", "summary", "leaderboard", "test_error", "seconds", "wrote"}
+    errors = {"expected_error", "error_kind", "loo_error"}
+    keys = errors | {"understood", "summary", "leaderboard", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys
-    keys = error | {"understood", "alpha", "test_error", "seconds", "wrote"}
+    keys = errors | {"understood", "alpha", "test_error", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys
-    keys = error | {"understood", "functions", "alpha", "rate", "seconds", "wrote"}
+    keys = errors | {"understood", "functions", "alpha", "rate", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20 --memory 1GB").keys() == keys
     model = told("info m.elmonet")
     assert model["kind"] == "model"
@@ -272,9 +272,9 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert keys < model.keys()
     found = told("predict m.elmonet d.npz -o p.npz")
     assert found.keys() == {"functions", "training_functions", "shapes", "seconds", "wrote", "error"}
-    assert found["training_functions"] == 0
     assert found["shapes"] == {"s": [5, 100]}
-    assert told("plot m.elmonet d.npz -o p.png").keys() == {"function", "training_function", "error", "wrote"}
+    keys = {"function", "training_function", "error", "wrote"}
+    assert told("plot m.elmonet d.npz -o p.png").keys() == keys
     found = told("convert d.npz d.mat")
     assert found.keys() == {"understood", "arrays", "wrote"}
     assert found["arrays"]["u_train"] == [20, 100]

@@ -9,7 +9,9 @@ ENDINGS = r"ending must be one of \.npz.*\.h5.*\.zarr"
 LISTED = r"There are: u_train \(20, 100\), s_train"
 WHICH = r"cannot tell which arrays are the input and the output.*--input NAME --output NAME"
 NO_FOLDER = "must name a file in a folder that exists"
-SAMPLED = r"takes input functions \(N, 100\).*there is none, but {}.* where those of the training"
+SAMPLED = (
+    r"takes input functions \(N, 100\).*there is none, but {}.* at the sensors of the training functions"
+)
 
 # What is typed in the folder `desk`, and what the answer must say. The exit code is 2 if it is the command
 # that is wrong, and the answer then says where its help is; 1 if it is a file or what is in it.
@@ -85,7 +87,7 @@ CONTENT = [
         "fit two.npz -o m --input a --input b --memory 1GB",
         "several input functions .*leave out --memory.*--workers",
     ),
-    ("fit triples.npz -o m --memory 2GB", "a point of their own .*leave out --memory"),
+    ("fit triples.npz -o m --memory 2GB", "scattered outputs are .*leave out --memory"),
     # Where to write.
     ("fit data.npz -o nowhere/m.elmonet", f"'nowhere/m.elmonet': it {NO_FOLDER}"),
     ("fit data.npz -o data.npz/m", NO_FOLDER),
@@ -160,11 +162,11 @@ CONTENT = [
     ("info data.npz --input u_tran", "--input u_tran: .* Did you mean 'u_train'"),
     ("make burgers -o d.npz", "problem must be one of 'antiderivative'.*'burgers'"),
     ("make darcy -o d.npz --noise 0.1", "--noise is for inverse_source; darcy"),
-    ("convert data.npz d.csv", r"as many rows, got u_train \(20, 100\).* Write npz"),
+    ("convert data.npz d.csv", r"same number of rows, got u_train \(20, 100\).* Write npz"),
     ("convert strange.npz d.h5", r"There are: first \(20, 100\).*--input NAME"),
     ("convert model.elmonet d.npz", "'model.elmonet' is a model, not a file of functions"),
     ("convert thing.pkl d.npz", r"thing\.pkl.* does not run"),
-    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' is no name for MATLAB"),
+    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' cannot be a name in MATLAB"),
     ("reproduce burgers", "experiment must be one of 'antiderivative'.*'burgers'"),
 ]
 CALLS = [

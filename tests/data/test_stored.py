@@ -45,7 +45,7 @@ def test_grids_become_rows_and_vectors_stay(tmp_path):
 
 def test_what_is_fitted_in_memory(tmp_path):
     np.savez(tmp_path / "a.npz", u=u, idx=np.zeros(6, int), y=np.ones((6, 2)), s=np.ones(6))
-    with pytest.raises(InputError, match=r"point of their own are fitted in memory.*read\("):
+    with pytest.raises(InputError, match=r"scattered outputs are fitted in memory.*read\("):
         open_pairs(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", k=u, f=u, s=s)
     with pytest.raises(InputError, match="several input functions are fitted in memory"):

@@ -58,8 +58,8 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         ("a.npz", {"u": np.array(["text"])}, "only numbers are written"),
         ("a.npy", ARRAYS, "an npy file holds one array"),
         ("a", {"../u": np.ones(2)}, "cannot be the name of a file"),
-        ("a.mat", {"X[0]": np.ones(2)}, "no name for MATLAB"),
-        ("a.csv", ARRAYS, "must have as many rows"),
+        ("a.mat", {"X[0]": np.ones(2)}, "cannot be a name in MATLAB"),
+        ("a.csv", ARRAYS, "must have the same number of rows"),
         ("a.csv", {"a,b": np.ones(2)}, "words without commas"),
     ],
 )

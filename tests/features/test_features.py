@@ -264,7 +264,7 @@ def test_concatenation_names_and_flattens():
         (MLP(5, depth=0), X, "depth"),
         (MLP(5, hidden=0), X, "hidden"),
         (CNN(5), X, r"a CNN takes images \(N, height, width\)"),
-        (CNN(5, shape=(5, 5)), X, "needs 25 values an image, the inputs have 12"),
+        (CNN(5, shape=(5, 5)), X, "needs 25 values per image, inputs have 12"),
         (CNN(5, kernel=2), X.reshape(7, 3, 4), "kernel must be odd"),
         (Sinusoid(9), np.ones((4, 1)), "divisible by 2"),
         (Sinusoid(10), np.ones((4, 2)), "divisible by 4"),

@@ -99,7 +99,7 @@ def _room_for_logarithms(X: np.ndarray) -> bool:
 
 
 def probes() -> list[Candidate]:
-    """A few candidates that tell which way to look at the data."""
+    """A few candidates that show which way to look at the data is best."""
     return [
         Candidate("none", linear=True),
         *(Candidate("rbf", scale, linear) for scale in (0.1, 0.3, 1.0) for linear in (False, True)),

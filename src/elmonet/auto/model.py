@@ -40,19 +40,19 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     time_budget : seconds after which no new candidate is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
-    log_inputs, log_outputs : False: logarithms are not tried. True: nothing else is. None: they are tried
-        where all values are positive; for inputs, only where none is so near to zero that a new one may
-        not be positive.
+    log_inputs, log_outputs : False: logarithms are not tried. True: only logarithms are. None: they are tried
+        where all values are positive; for inputs, only where all are so far above zero that new inputs can be
+        expected to be positive too.
     missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     points : where the outputs are known, if not given to `fit`.
-    random_state : seed; the same seed gives the same choice, unless a time budget interferes.
+    random_state : seed; the same seed gives the same choice, unless the time budget ends the search.
 
     Attributes
     ----------
     best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
-    expected_error_ : the relative error to expect on new functions that are drawn alike: the leave-one-out
-        error of `best_model_`, with what the choice among many candidates hides of it. With gaps and for
-        scattered outputs, the error of functions held out; `error_kind_` says which.
+    expected_error_ : the relative error to expect on new functions that are drawn like these: the
+        leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With
+        gaps and for scattered outputs, the error of functions held out; `error_kind_` says which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
 
@@ -146,7 +146,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     @property
     def expected_error_(self) -> float | None:
-        """The relative error to expect on new functions that are drawn alike."""
+        """The relative error to expect on new functions that are drawn like the training functions."""
         return self._best(AttributeError).expected_error_
 
     @property
@@ -164,7 +164,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self.expected_error_
 
     def predict(self, X: Any, points: Any = None) -> Any:
-        """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike those of the training."""
+        """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike the training inputs."""
         return self._best().predict(X, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

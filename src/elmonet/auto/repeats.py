@@ -10,7 +10,7 @@ from elmonet.form.training import Training
 
 __all__ = ["Repeats", "merge_repeats"]
 
-_DIGITS = 10  # inputs that agree in so many digits of the largest value are the same
+_DIGITS = 10  # inputs that agree in this many digits of the largest value are the same
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ _MANY = 2000  # functions beyond which a trial takes long
 _KEPT = 5  # kinds of candidates that go on to the next round
 _KEPT_OF_MANY = 2  # and to a round on many functions
 _ROUNDING = 1e-12  # an error below which nothing is left to gain
-_HOPE = 3.0  # times the least error, beyond which a candidate does not go on
+_HOPE = 3.0  # times the least error, above which a candidate does not go on
 _WAYS = 2  # ways to look at the data that go on
-_FINE = 1e-3  # an error below which random networks go on in any case: they reach further down
+_FINE = 1e-3  # an error below which random networks always go on: they can reach smaller errors
 _NEGLIGIBLE = 1e-4  # part of the least error that the outputs' last modes may hold
 _GAIN = 0.99  # of the error; what gains less is not worth a trial on many functions
 _REFINED = 4  # scales that are tried around the best one in a round
@@ -36,7 +36,7 @@ _REFINED = 4  # scales that are tried around the best one in a round
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate, how it looked at the data, on how many functions, and what came of it."""
+    """A candidate, how it looked at the data, on how many functions, and its errors."""
 
     candidate: Candidate
     way: int
@@ -48,7 +48,7 @@ class Trial:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What makes a difference that the scale does not make."""
+        """Way and candidate without the scale: trials of the same kind differ only in scale."""
         return self.way, self.candidate.at(1.0)
 
 
@@ -105,7 +105,7 @@ class Search:
             self._try([(trial.way, trial.candidate) for trial in kept], functions)
             self._refine(self._best(functions)[0])
         best = self._best(self.trials[-1].functions)[0]
-        if len(rounds) == 1:  # nothing tells yet whether more functions help
+        if len(rounds) == 1:  # it is not known yet whether more functions help
             self._try([(best.way, best.candidate)], (len(self.X) + 1) // 2)
         self._tell("done", 1.0)
         return best
@@ -136,7 +136,7 @@ class Search:
     def optimism(self, best: Trial) -> float:
         """How much of the best trial's error is hidden by having chosen it.
 
-        Choose again for every function without its own error, and see how the chosen one errs there.
+        Choose again for every function without its own error, and take the error of the chosen trial there.
         """
         rivals = [trial for trial in self.trials if trial.functions == best.functions]
         view = self.view(best.way, best.functions)
@@ -183,7 +183,7 @@ class Search:
             best = min(best, *self.trials[before:], key=lambda trial: trial.error)
 
     def _hopeful(self, functions: int, count: int) -> list[Trial]:
-        """The best of each kind, so many at most, and none without hope.
+        """The best trial of each kind, at most `count` of them, without those that are far behind the best.
 
         The features of a kernel come from its Gram matrix, with half of the digits that those of a network
         have; for the smoothest operators that decides, but only once there are enough functions.
@@ -222,7 +222,7 @@ class Search:
         return Trial(candidate, way, functions, view.overall(errors), solution.alpha, seconds, errors)
 
     def _best(self, functions: int, kind: Callable[[Trial], Any] | None = None) -> list[Trial]:
-        """The trials on so many functions by their error; of each kind, the best only."""
+        """The trials on this number of functions by their error; of each kind, only the best."""
         ranked = sorted(
             (trial for trial in self.trials if trial.functions == functions), key=lambda t: t.error
         )

@@ -15,12 +15,12 @@ from elmonet.model import ELMDeepONet
 __all__ = ["in_words", "unaligned_in_words"]
 
 _FEW = 50  # functions, below which the choice is uncertain
-_EXACT = 1e-8  # an error that nobody needs less of
+_EXACT = 1e-8  # an error that is small enough for any use
 _MATTERS = 1.3  # a factor between two errors that matters
 
 
 def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: float, repeats: Repeats) -> str:
-    """The summary of a model that was chosen among many, with an error that is expected."""
+    """The summary of a model that was chosen among many, with its expected error."""
     return "\n".join(
         [
             *_data(search, repeats),
@@ -70,7 +70,7 @@ def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: float) ->
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
         f"{model.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
         f"Expected error on new functions drawn like these: {expected:.3g}, give or take "
-        f"{give_or_take:.1g} (leave-one-out). It does not speak for functions of another kind: predict warns "
+        f"{give_or_take:.1g} (leave-one-out). It does not hold for functions of another kind: predict warns "
         "of them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
@@ -103,7 +103,7 @@ def _advice(search: Search, best: Trial, expected: float) -> list[str]:
                 "few functions). More of them may help."
             )
         else:
-            lines.append("Every second sensor would do as well: more of them would not help.")
+            lines.append("Every second sensor would be enough: more of them would not help.")
     return lines
 
 

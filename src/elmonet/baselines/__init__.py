@@ -6,7 +6,7 @@ try:
     import torch  # noqa: F401
 except ImportError as error:
     raise MissingExtra(
-        'the trained DeepONet needs PyTorch: pip install "elmonet[baselines]" (any torch from 2.4 on will do)'
+        'the trained DeepONet needs PyTorch: pip install "elmonet[baselines]" (torch 2.4 or later)'
     ) from error
 
 from elmonet.baselines.deeponet import DeepONet, History

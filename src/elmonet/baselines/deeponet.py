@@ -25,7 +25,7 @@ _SAME = 1e-4  # a loss that falls by less than this part of itself has not impro
 
 @dataclass
 class History:
-    """What happened in training, at growing distances in time: three lists of equal length.
+    """What happened in training, at growing intervals of time: three lists of equal length.
 
     `seconds` of training alone, `loss` (mean squared error of the training data over that epoch) and
     `error` (relative error of the validation data after it; empty without validation data).
@@ -53,7 +53,7 @@ class DeepONet(RegressorMixin, BaseEstimator):
     batch_size : functions in a step. None: all of them, or as many as keep a step's activations below
         256 MiB.
     learning_rate : Adam's.
-    patience : stop after so many epochs in which the loss has not fallen. None: use the whole budget.
+    patience : stop after this many epochs in which the loss has not fallen. None: use the whole budget.
     random_state : seed of the weights and of the batches.
 
     Attributes
@@ -106,14 +106,15 @@ class DeepONet(RegressorMixin, BaseEstimator):
         """Train on input functions X (N, ...) and outputs y (N, M) at the points (M, d).
 
         `validation`, a pair like (X, y), is looked at for `history_.error` only, with the clock stopped.
-        `progress` is called now and then with the part of the budget that is used up, from 0 to 1.
+        `progress` is called from time to time with the part of the budget that is used up, from 0 to 1.
         """
         X = functions(self, X, reset=True)
         y = outputs(y, len(X)).reshape(len(X), -1)
         self.points_ = coordinates(points)
         if len(self.points_) != y.shape[1]:
             raise InputError(
-                f"points must have one row for each of the M = {y.shape[1]} columns of y; got {len(self.points_)}."
+                f"points must have one row for each of the M = {y.shape[1]} columns of y; got "
+                f"{len(self.points_)}."
             )
         self.dtype_ = y.dtype
         with torch.random.fork_rng():

@@ -28,7 +28,7 @@ app = typer.Typer(
 for verb in (fit, predict, info, plot, make, convert, reproduce):
     app.command()(verb)
 
-# Of click, which is a package of its own for an older typer and a part of a newer one.
+# Of click, which is a separate package for an older typer and a part of a newer one.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 _INTERRUPTED = 130

@@ -41,8 +41,8 @@ def info(
             "--json",
             help="Print one JSON object and nothing else: kind (model or data), path, bytes; for a model "
             "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, "
-            "expected_error, error_kind, residual, alpha, condition; for data format, arrays, skipped, roles, "
-            "reasons, error.",
+            "expected_error, error_kind, residual, alpha, condition; for data format, arrays, skipped, "
+            "roles, reasons, error.",
         ),
     ] = False,
 ) -> None:

@@ -107,8 +107,8 @@ def fit(
             "--json",
             help="Print one JSON object and nothing else: understood, summary, expected_error, error_kind, "
             "leaderboard, test_error; with a width understood, expected_error, error_kind, alpha, "
-            "test_error; in blocks understood, functions, expected_error, error_kind, alpha, rate; seconds, wrote. "
-            "loo_error is there if the error is a leave-one-out error.",
+            "test_error; in blocks understood, functions, expected_error, error_kind, alpha, rate; "
+            "seconds, wrote. loo_error is there if the error is a leave-one-out error.",
         ),
     ] = False,
 ) -> None:

@@ -19,10 +19,12 @@ from elmonet.form.inputs import count_of
 
 __all__ = ["Found", "points_from", "read_inputs", "training_functions"]
 
+_PARTS = {"train": "training ", "test": "test "}
+
 
 @dataclass(frozen=True)
 class Found:
-    """Inputs, and, if the file has them, outputs with their points (None: those of the training)."""
+    """Inputs, and, if the file has them, outputs with their points (None: the training points)."""
 
     u: Any
     told: str
@@ -75,8 +77,8 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
                 + (
                     f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
                     if fitting
-                    else f"there is none, but {listed or 'nothing'}. Sample the functions where those of the "
-                    "training were sampled."
+                    else f"there is none, but {listed or 'nothing'}. Sample the functions at the sensors "
+                    "of the training functions."
                 )
             )
         u = _as_model(model, np.asarray(load(found[fitting[0]]), float))
@@ -86,8 +88,11 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
 def training_functions(model: Any, u: Any) -> tuple[int, str]:
     """How many of the functions are training functions, and a word about it."""
     seen, n = int(model.is_training_function(u).sum()), count_of(u)
-    told = "training functions" if seen == n else f"{seen} of them training functions"
-    return seen, f" ({told}: the error of new ones is larger)" if seen else ""
+    told = "all are" if seen == n else f"{seen} are"
+    return (
+        seen,
+        f" ({told} training functions of the model: the error on new functions is larger)" if seen else "",
+    )
 
 
 def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.ndarray:
@@ -132,14 +137,14 @@ def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str]
     u = {name: np.asarray(load(arrays[chosen[name]]), float) for name in wanted}
     if len({len(part) for part in u.values()}) > 1:
         raise InputError(
-            f"the input functions must have as many rows, one for each function; got {_said(u)}."
+            f"all inputs must have the same number of rows, one for each function; got {_said(u)}."
         )
     return Found(u, f"input functions: {', '.join(chosen.values())}", why=why)
 
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
     s = getattr(data, f"s_{part}")
-    told = f"{count_of(u)} {part + ' ' if data.u_test is not None else ''}functions"
+    told = f"{count_of(u)} {_PARTS[part] if data.u_test is not None else ''}functions"
     s = named_outputs(data, s)
     if isinstance(s, Scattered):
         return Found(u, told, s, s, data.sensors)

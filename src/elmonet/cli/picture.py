@@ -37,7 +37,10 @@ def plot(
     max_size: MaxSize = None,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print one JSON object and nothing else: function, error, wrote."),
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: function, training_function, error, wrote.",
+        ),
     ] = False,
 ) -> None:
     """Draw a prediction beside the truth.
@@ -78,10 +81,8 @@ def plot(
     told = Told(json)
     seen, about = training_functions(fitted, u)
     told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
-    told.line(
-        f"function {function}: relative error {error:.3g}{about.replace('functions', 'function')}; wrote "
-        f"{out}"
-    )
+    about = about.replace("all are training functions", "a training function")
+    told.line(f"function {function}: relative error {error:.3g}{about}; wrote {out}")
     told.end()
 
 
@@ -122,7 +123,7 @@ def _draw(
 def _draw_scattered(
     fitted: Any, u: Any, found: Any, function: int, component: str | None, out: Path, _: str
 ) -> float:
-    """A function at points of its own, value by value."""
+    """A function at its own points, value by value."""
     from elmonet import relative_l2
 
     if function not in found.truth.index:
@@ -134,7 +135,7 @@ def _draw_scattered(
 
 
 def _one(predicted: Any, truth: Any, n: int, wanted: str | None) -> tuple[Any, Any, str]:
-    """Prediction and truth (n,) of one component, and how it is called."""
+    """Prediction and truth (n,) of one component, and its name."""
     guesses, values = _components(predicted, n), _components(truth, n)
     if not isinstance(truth, dict) and len(guesses) == len(values):
         values = dict(zip(guesses, values.values(), strict=True))

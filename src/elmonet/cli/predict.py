@@ -38,7 +38,7 @@ def predict(
     points: Annotated[
         str | None,
         typer.Option(
-            help="Where to predict: a npy or csv file, or a name in DATA.",
+            help="Where to predict: an npy or csv file, or a name in DATA.",
             metavar="FILE",
             show_default="the training points",
         ),

@@ -41,9 +41,9 @@ OutputName = Annotated[
     list[str] | None, _name("--output", "Name of the output functions; repeat it for components.")
 ]
 PointsName = Annotated[
-    str | None, _name("--points", "Name of the output points, or a npy or csv file of them.")
+    str | None, _name("--points", "Name of the output points, or an npy or csv file of them.")
 ]
-SensorsName = Annotated[str | None, _name("--sensors", "The same for the input functions.")]
+SensorsName = Annotated[str | None, _name("--sensors", "Name of the input sensors, or a file of them.")]
 IndexName = Annotated[
     str | None, _name("--index", "Name of the integers that say to which function a value belongs.")
 ]
@@ -55,7 +55,7 @@ MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="Limit of what is unpacked from a file, such as 4GB.",
+        help="How much may be unpacked from the file, such as 4GB.",
         metavar="SIZE",
         show_default="200 times the file, at least 1GB",
     ),

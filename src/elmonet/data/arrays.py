@@ -18,10 +18,10 @@ class Arrays(dict[str, Any]):
 
     Attributes
     ----------
-    format : what kind of file it is, as people say it.
+    format : what kind of file it is, in words.
     dims : for some arrays the names of their dimensions (NetCDF).
     labels : for some dimensions the names of their entries (NetCDF).
-    skipped : names of what is no array of numbers.
+    skipped : names of what is not an array of numbers.
     limit : how much may be unpacked from the file, if there is one.
     """
 
@@ -39,7 +39,7 @@ class Arrays(dict[str, Any]):
         self._close.append(file.close)
 
     def unpack(self, count: int) -> None:
-        """Raise if so many more bytes than before are too much to unpack from the file."""
+        """Raise if `count` more bytes are too many to unpack from the file."""
         if self.limit is not None:
             self.limit.take(count)
 

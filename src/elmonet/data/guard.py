@@ -1,4 +1,4 @@
-"""Between a file and the library: errors in its own words, and room that is asked for before it is taken."""
+"""Between a file and the library: errors in our own words, and memory that is checked before it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ASK = 1 << 22  # less than this is not worth a look at what is free
 
 @contextmanager
 def reading(path: Any, doing: str = "read") -> Iterator[None]:
-    """Whatever a damaged file makes a library say becomes a `FileError` (or `NotEnoughMemory`)."""
+    """Any error of another library about a damaged file becomes a `FileError` (or `NotEnoughMemory`)."""
     try:
         yield
     except ElmonetError:

@@ -1,4 +1,4 @@
-"""The one record in which every problem and every file reader hands over its data."""
+"""The one record that every problem and every file reader returns."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class OperatorData:
             raise InputError(f"components names {len(self.components)}, but s_{part} has {c}.")
 
     def _components_of(self, s: np.ndarray, part: str) -> int:
-        """How many components there are: (N, M, c) is told from a grid (N, H, W) by the number of points."""
+        """How many components there are: the number of points tells (N, M, c) from a grid (N, H, W)."""
         if self.points is None:
             return s.shape[-1] if self.components is not None and s.ndim > 2 else 1
         if s.ndim > 2 and self.points.ndim == 2 and len(self.points) == math.prod(s.shape[1:-1]):

@@ -35,18 +35,18 @@ def read(
 ) -> OperatorData:
     """Read input and output functions from a file, a folder or an ``xarray.Dataset``.
 
-    What is what is guessed from names and shapes; `elmonet info FILE` tells it. The names overrule the guess.
+    What is what is guessed from names and shapes; `elmonet info FILE` shows the guess. Names that are given
+    here overrule it.
 
     Parameters
     ----------
     source : npz, npy, a folder of npy, PyTorch, MATLAB, HDF5, zarr, NetCDF or CSV; nothing in it is run.
     input : name of the input functions; a list of names for several input functions.
     output : name of the output functions; a list of names for the components of a vector.
-    points : name of the output points, a list of names of a grid's axes, an array (M, d), or a npy or csv
+    points : name of the output points, a list of names of a grid's axes, an array (M, d), or an npy or csv
         file.
     sensors : the same for the inputs.
-    index : name of the integers that say which function a value belongs to, where each has a point of its
-        own.
+    index : name of the integers that say which function a value belongs to, for scattered outputs.
     transpose : each column is a function, (m, N) and (M, N), as is common in MATLAB; of arrays with more
         axes, the last one counts the functions. Where the file's coordinates fit the columns only, a
         `FunctionsInColumnsWarning` says so.
@@ -96,9 +96,7 @@ def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np
     try:
         roles = understand(arrays, **flags)
         if roles.scattered or isinstance(roles.u_train, dict):
-            kind = (
-                "values that each have a point of their own" if roles.scattered else "several input functions"
-            )
+            kind = "scattered outputs" if roles.scattered else "several input functions"
             raise InputError(
                 f"{kind} are fitted in memory, not in blocks: leave out --memory, --checkpoint and "
                 f"--workers; in Python data = read({str(path)!r}), then fit(data.u_train, data.s_train)."

@@ -11,7 +11,7 @@ from elmonet._check import ExtrapolationWarning, InputError, coordinates, finite
 
 __all__ = ["resample"]
 
-_BEYOND = 0.1  # of a function's own box, by which a place may lie outside of it
+_BEYOND = 0.1  # of a function's own box, by which a sensor may be outside of it
 
 
 def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ __all__ = ["Scattered"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scattered:
-    """Values of output functions, each at points of its own: function ``index[k]`` at ``points[k]``.
+    """Values of output functions, each at its own points: function ``index[k]`` at ``points[k]``.
 
     Parameters
     ----------

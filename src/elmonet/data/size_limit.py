@@ -1,4 +1,4 @@
-"""How much may come out of a small file: a limit that is asked before anything is unpacked."""
+"""How much may come out of a small file: a limit that is checked before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SizeLimit:
         return self._given or max(_ALWAYS, _TIMES * stored_bytes(Path(self.path)))
 
     def take(self, count: int) -> None:
-        """Raise `FileError` if so many more bytes pass the limit, `NotEnoughMemory` if they do not fit."""
+        """Raise `FileError` if `count` more bytes pass the limit, `NotEnoughMemory` if they do not fit."""
         self.taken += count
         if count and self.taken > self.most:
             raise FileError(

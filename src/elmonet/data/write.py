@@ -19,7 +19,7 @@ __all__ = ["require_writable", "write_data"]
 
 
 def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name; the kind of file is told by the end of `path`.
+    """Write arrays by name; the ending of `path` says which kind of file.
 
     npz, h5 or hdf5, zarr, mat, nc, csv; npy for one array; no ending for a folder of npy. What was at `path`
     is replaced once the new file is whole.
@@ -103,7 +103,9 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
     for name, array in arrays.items():
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,30}", name):
-            raise InputError(f"{name!r} is no name for MATLAB: a letter, then up to 30 letters, digits or _.")
+            raise InputError(
+                f"{name!r} cannot be a name in MATLAB: use a letter, then up to 30 letters, digits or _."
+            )
         if array.nbytes >= 1 << 31:
             raise InputError(f"{name} has 2 GiB or more, which this kind of .mat cannot hold. Write .h5.")
     savemat(path, arrays, do_compression=True)
@@ -128,7 +130,9 @@ def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
         a.shape and a.size for a in arrays.values()
     ):
         listed = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise InputError(f"the arrays of one table must have as many rows, got {listed}. Write npz instead.")
+        raise InputError(
+            f"the arrays of one table must have the same number of rows, got {listed}. Write npz instead."
+        )
     names: list[str] = []
     for name, array in arrays.items():
         apart = "_" if name[-1:].isdigit() else ""

@@ -34,7 +34,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """A fixed map of functions (N, m) or points (M, d) to features (N or M, width).
 
     A scikit-learn transformer. As a branch it is fitted to ``(X, y)``, inputs and outputs; as a trunk
-    to ``(points, y.T)``, one row a point. `a + b` puts the features of a and b side by side.
+    to ``(points, y.T)``, one row per point. `a + b` puts the features of a and b side by side.
 
     A subclass gives `_write` (the features of a few rows) and, where needed, `width_` (how many features,
     if no setting `width` says so), `derive` (check the settings, make what follows from them and the shape
@@ -43,8 +43,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Attributes
     ----------
     learns_from : what `fit` learns from: "inputs" (all functions or points, not only their shape and box),
-        "outputs" (of these only ``y y'``: in blocks the map is given another y with the same one). A map
-        that learns from inputs cannot be fitted in blocks.
+        "outputs" (of these only ``y y'``: a fit in blocks gives the map another y with the same
+        ``y y'``). A map that learns from inputs cannot be fitted in blocks.
     sees_given_points : as a trunk, it wants the points as the user gives them, not in the unit cube.
     features_come_with_fit : `fit_transform` is cheaper than `fit` and `transform`.
     """
@@ -201,12 +201,12 @@ def features(part: Any, X: np.ndarray) -> np.ndarray:
 
 
 def features_of(part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    """The features of X, whoever made the part."""
+    """The features of X, of a map of this library or of any other transformer."""
     return checked_features(features(part, X), part, X, role)
 
 
 def checked_features(found: np.ndarray, part: Any, X: np.ndarray, role: str) -> np.ndarray:
-    """Features as a matrix with a row for each of X, or an error that names the part."""
+    """Features as a matrix with one row for each row of X, or an error that names the part."""
     if found.ndim != 2 or len(found) != len(X):
         raise InputError(
             f"the {role} {part!r} must transform {len(X)} rows to ({len(X)}, width); it gave {found.shape}."

@@ -71,7 +71,7 @@ class CNN(RandomMap):
                 raise InputError(f"shape is {shape}, but the images come as {given}: leave shape out.")
             if np.prod(shape) != np.prod(given):
                 raise InputError(
-                    f"shape {shape} needs {np.prod(shape)} values an image, the inputs have {np.prod(given)}."
+                    f"shape {shape} needs {np.prod(shape)} values per image, inputs have {np.prod(given)}."
                 )
             given = shape
         return image_shape(given, "a CNN", "Reshape them, or give the CNN shape=(height, width).")

@@ -70,5 +70,5 @@ def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) ->
 
 
 def with_ones(X: np.ndarray) -> np.ndarray:
-    """``[X, 1]``: with the bias as one more weight, the product adds it in passing."""
+    """``[X, 1]``: with the bias as one more weight, the product adds it as well."""
     return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)

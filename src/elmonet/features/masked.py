@@ -25,8 +25,8 @@ class Masked(FeatureMap):
     Parameters
     ----------
     trunk : the feature map that is multiplied.
-    mask : "box", which vanishes on the faces of the bounding box of the training points; or a function of
-        yours, of points (M, d) to (M,), which a file cannot hold.
+    mask : "box", which vanishes on the faces of the bounding box of the training points; or your own
+        function of points (M, d) to (M,), which a file cannot hold.
     sides : for "box", the faces where the outputs vanish, as ``[(0, "low"), (0, "high"), (1, "low")]``: pairs
         of a coordinate and an end. None: all.
 

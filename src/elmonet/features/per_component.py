@@ -14,7 +14,7 @@ __all__ = ["PerComponent"]
 
 
 class PerComponent(FeatureMap):
-    """One trunk of its own for each component of the outputs.
+    """One trunk for each component of the outputs.
 
     The points have the number of the component as their last coordinate: a function of y with c components is
     one function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zeros for
@@ -53,7 +53,7 @@ class PerComponent(FeatureMap):
         return getattr(self.trunk, "sees_given_points", False)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The values that stand for the components."""
+        """The values of the last coordinate, one for each component."""
         return {"levels_": self.levels_}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:

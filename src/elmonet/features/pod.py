@@ -55,7 +55,7 @@ class POD(FeatureMap):
         if y is None or y.ndim not in (1, 2) or len(y) != len(X):
             raise InputError(
                 "POD is a trunk and learns its functions from outputs: fit(points, values) with values "
-                f"(M, N), one row a point; got points {X.shape} and values of shape {np.shape(y)}."
+                f"(M, N), one row per point; got points {X.shape} and values of shape {np.shape(y)}."
             )
         y = y.reshape(len(y), -1)
         modes, s = _principal(y.astype(self.dtype_, copy=False))

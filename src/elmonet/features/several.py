@@ -15,7 +15,7 @@ __all__ = ["Several"]
 
 
 class Several(Concat):
-    """A map of its own for each of several input functions, their features side by side or multiplied.
+    """One map for each of several input functions, their features side by side or multiplied.
 
     Multiplied, as in MIONet (Jin, Meng, Lu 2022), feature l is the product of feature l of every map, so that
     all must have the same width.

@@ -27,7 +27,7 @@ class SLFN(RandomMap):
     distribution : "uniform" in ``+-scale/sqrt(m)``, or "normal" with that standard deviation (with
         activation="cos": random Fourier features of a Gaussian kernel with the length 1/scale in the
         root-mean-square distance of functions), or "student1", "student3", "student5", Student's t
-        distribution with so many degrees of freedom (with "cos": of a Matern kernel of half that order).
+        distribution with 1, 3 or 5 degrees of freedom (with "cos": of a Matern kernel of half that order).
         `InfiniteWidth` has their limits.
     bias : biases are uniform in +-bias. None: ``1/sqrt(m)`` for relu (the paper), pi for sin and cos,
         1 for the others.

@@ -31,8 +31,8 @@ class Checkpoint:
         """Whether there is something to go on from."""
         return self.path.exists()
 
-    def write_now_and_then(self, fit: Any) -> None:
-        """Write the state, if the last time is a while ago."""
+    def write_if_due(self, fit: Any) -> None:
+        """Write the state, if the last one is old enough."""
         if monotonic() - self._written >= _EVERY:
             self.write(fit)
 

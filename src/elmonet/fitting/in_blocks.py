@@ -154,7 +154,7 @@ def fit_source(
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
         fit.add(*fit.reduction.rows(*source.head(enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
-    after = None if checkpoint is None else lambda: checkpoint.write_now_and_then(fit)
+    after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
     source.reduce(
         "summing up",
         fit._task(type(fit.sums)),

@@ -50,7 +50,7 @@ class OnThreads:
             if self.hook is not None:
                 done = starts[i]
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
-                speed = f", {rate:,.0f} a second" if i else ""
+                speed = f", {rate:,.0f} per second" if i else ""
                 self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
             for part in self._on_workers(task, starts[i : i + _ROUND * self.workers]):
                 total.merge(part)

@@ -20,8 +20,8 @@ def summary_of(fitted: Fitted) -> str:
     branch, trunk = operator.branch, operator.trunk
     lines = [
         f"Data: inputs {fitted.inputs.told}, outputs {outputs_in_words(fitted.outputs)}.",
-        f"Fitted: branch {branch!r} of {operator.C.shape[1]} features, trunk {trunk!r} of "
-        f"{len(operator.W)} functions, alpha {solution.alpha:.2g}.",
+        f"Fitted: branch {_in_one_line(branch)} of {operator.C.shape[1]} features, trunk "
+        f"{_in_one_line(trunk)} of {len(operator.W)} functions, alpha {solution.alpha:.2g}.",
     ]
     if solution.expected_error is not None and solution.error_kind is not None:
         lines.append(
@@ -29,6 +29,10 @@ def summary_of(fitted: Fitted) -> str:
             f"({kind_in_words(solution.error_kind)})."
         )
     return "\n".join(lines)
+
+
+def _in_one_line(part: object) -> str:
+    return " ".join(repr(part).split())
 
 
 def kind_in_words(kind: str | None) -> str:

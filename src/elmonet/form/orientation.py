@@ -31,7 +31,7 @@ def warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
             return
     warnings.warn(
         f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they "
-        "hold one function a column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
+        "hold one function per column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
         FunctionsInColumnsWarning,
         stacklevel=5,
     )

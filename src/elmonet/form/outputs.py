@@ -32,7 +32,7 @@ class OutputForm:
     axis : which axis of `shape` counts components; None: the outputs are plain functions.
     sizes : (c,), the root mean squares of the components.
     names : of the components, if they come as a dictionary.
-    scattered : every function is known at points of its own, so that predictions must be told where.
+    scattered : every function is known at its own points, so that a prediction needs points.
     lift : known values that are added to what the operator gives.
     logs : the operator gives logarithms.
     box : the box of the points, which the trunk sees as the unit cube; None: as they are.

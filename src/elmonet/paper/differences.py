@@ -17,7 +17,7 @@ _CLOSE = 1.25  # errors within this factor count as the same
 
 
 def differences(results: dict[str, Any]) -> str:
-    """The page as Markdown, or nothing if the run did not measure all that it speaks of."""
+    """The page as Markdown, or nothing if the run did not measure all that the page needs."""
     done = results["done"]
     as_in_the_paper = results["effort"]["functions"] == 1000
     complete = all(name in done for name in _NEEDED) and sensitivity_mean(_MLP, "ours", done) is not None
@@ -77,7 +77,7 @@ def _trained(done: dict[str, Any]) -> str:
 
 
 def _worse(done: dict[str, Any]) -> list[str]:
-    """The closed-form models, with our solver, that err more than the best network beside them."""
+    """The closed-form models, with our solver, with a larger error than the best network there."""
     told = []
     for problem, models in CLOSED_FORM.items():
         for model in models:

@@ -13,7 +13,7 @@ class Effort:
 
     functions : training functions, and as many for testing.
     epochs, seconds : budget of each trained DeepONet; seconds = None: epochs alone.
-    batch_size : functions in a step of its training; None: all, one step an epoch.
+    batch_size : functions in a step of its training; None: all, one step per epoch.
     trials : draws of the networks that the sensitivity tables average over.
     widths : values of p1 and of p2 in the sensitivity tables.
     branch_widths : values of p1 in the figure of the error against p1.

@@ -81,7 +81,7 @@ def draw(results: dict[str, Any]) -> dict[str, Figure]:
 
 
 def _lines(done: _Done, problem: str, trained: tuple[str, ...]) -> Figure | None:
-    """The functions of a problem on a line, a column each: predictions above, errors below."""
+    """The functions of a problem on a line, one column each: predictions above, errors below."""
     first = next((name for name in trained if f"{problem}/{name}" in done), trained[0])
     tasks = {first: first} | {name: f"{name}/ours" for name in ("ELM-DeepONet", "Sinusoidal ELM-DeepONet")}
     predicted = {name: _values(done, f"{problem}/{task}", "predictions") for name, task in tasks.items()}
@@ -201,7 +201,7 @@ def _darcy(done: _Done) -> Figure | None:
 
 
 def _scales(truth: np.ndarray, predicted: np.ndarray) -> tuple[dict[str, float], LogNorm]:
-    """The colour scales of solutions and of errors. A prediction far off may leave the first."""
+    """The colour scales of solutions and of errors. A very wrong prediction may exceed the first."""
     from matplotlib.colors import LogNorm
 
     beyond = np.ptp(truth) / 4

@@ -26,10 +26,10 @@ __all__ = ["bases", "closed_form", "describe_data", "draws", "formulas", "sensit
 
 Record = dict[str, Any]
 Report = Callable[[float], None]
-"""Told now and then which part of a measurement is done, from 0 to 1."""
+"""Called from time to time with the part of a measurement that is done, from 0 to 1."""
 
 _DRAWN_WIDTH = 5000
-_FITS = 3  # a short fit is timed as the median of so many
+_FITS = 3  # a short fit is timed as the median of this many
 _TRUNKS: dict[str, Callable[..., Any]] = {
     "ELM-DeepONet": MLP,
     "Sinusoidal ELM-DeepONet": lambda width, random_state: Sinusoid(width),

@@ -31,8 +31,8 @@ code { background: #f4f4f4; padding: 0 0.2em; }
 def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:
     """Write ``figures/*.png``, ``report.md``, ``where-we-differ.md`` and ``report.html`` to the folder `out`.
 
-    The page of HTML holds all of it. Without matplotlib the pages say how to get the figures; a run that
-    did not measure what ``where-we-differ.md`` speaks of goes without it. Returns the pages.
+    The page of HTML holds all of it. Without matplotlib the pages say how to get the figures; it is left
+    out if the run did not measure what ``where-we-differ.md`` needs. Returns the pages.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

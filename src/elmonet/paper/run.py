@@ -52,7 +52,7 @@ def reproduce(
     Parameters
     ----------
     experiments : some of `EXPERIMENTS`.
-    effort : how much work, `SHORT` or `FULL` or an `Effort` of your own.
+    effort : how much work, `SHORT`, `FULL` or your own `Effort`.
     out : folder in which ``results.json`` is written after every task, so that nothing finished is lost.
         A file that is there already is renamed to ``results.previous.json``. None: no file.
     resume : go on with the run in `out`, which must have had the same effort and seed.
@@ -108,7 +108,7 @@ def read_results(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def as_json(results: dict[str, Any]) -> str:
-    """The results as JSON with one record a line."""
+    """The results as JSON with one record per line."""
     head = {name: value for name, value in results.items() if name != "done"}
     records = [f"  {json.dumps(name)}: {json.dumps(record)}" for name, record in results["done"].items()]
     opening = json.dumps(head, indent=1).removesuffix("\n}")
@@ -154,7 +154,7 @@ def _data(problem: str, functions: int, seed: int) -> OperatorData:
 
 
 def _part(progress: Progress | None, task: Task, done: float, total: float) -> Callable[[float], None]:
-    """A function that tells how far the task is, as a part of the whole run."""
+    """A function that reports how far the task is, as a part of the whole run."""
 
     def report(fraction: float) -> None:
         if progress is not None:

@@ -45,7 +45,7 @@ class Table:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Every table of the paper for which the results have something."""
+    """Every table of the paper for which there are results."""
     done, made = results["done"], []
     for experiment in EXPERIMENTS:
         if experiment == "sensitivity":

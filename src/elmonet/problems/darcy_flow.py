@@ -83,7 +83,7 @@ def solve_darcy(kappa: np.ndarray, source: float | np.ndarray = 1.0) -> np.ndarr
     s = np.zeros((len(kappa), n, n))
     for i in range(len(kappa)):
         banded[0] = diagonal[i].ravel()
-        # The last node of a line is no neighbour of the first of the next: hence a zero.
+        # The last node of a line is not a neighbour of the first node of the next line: hence a zero.
         banded[1] = np.pad(-along[i, :, 1:-1], ((0, 0), (0, 1))).ravel()
         banded[k, :-k] = -across[i, 1:-1].ravel()
         interior = solveh_banded(banded, right, lower=True, check_finite=False)

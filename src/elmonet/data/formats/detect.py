@@ -102,7 +102,7 @@ def _zip(path: Path, by_name: str | None) -> str | None:
 
 
 def _is_table(start: bytes) -> bool:
-    """Whether this begins as lines of numbers, perhaps under one line of names."""
+    """Whether this begins as lines of numbers, with or without one line of names above."""
     try:
         lines = [line for line in start.decode("ascii").splitlines() if line.strip() and line[0] != "#"]
         cells = lines[min(1, len(lines) - 1)].replace(",", " ").replace(";", " ").split()

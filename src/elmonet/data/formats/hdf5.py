@@ -1,4 +1,4 @@
-"""HDF5: arrays of the root and of groups, and files with one group a function."""
+"""HDF5: arrays of the root and of groups, and files with one group per function."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST = 100_000
 def add_hdf5(arrays: Arrays, path: Path) -> None:
     """The numeric arrays, by "group/name", read by slicing.
 
-    Groups that are numbered "0000", "0001", ... and alike hold one function each: their arrays are stacked,
-    the grid is the first one's.
+    Groups that are numbered "0000", "0001", ... and hold arrays of the same shapes are one function
+    each: their arrays are stacked, and the grid is the first one's.
     """
     datasets = open_datasets(arrays, path)
     numbered = sorted({name.split("/")[0] for name in datasets if name.split("/")[0].isdecimal()}, key=int)
@@ -60,7 +60,7 @@ def _lazy(dataset: Any, name: str) -> Any:
 
 
 def _stacked(datasets: dict[str, Any], groups: list[str], path: Path) -> dict[str, Any]:
-    """Arrays of all groups, one above the other, or nothing if the groups are not alike."""
+    """Arrays of all groups, one above the other, or nothing if the groups hold different arrays."""
     inside = [name.split("/", 1)[1] for name in datasets if name.startswith(f"{groups[0]}/")]
     stacked: dict[str, Any] = {}
     for name in inside:

@@ -18,7 +18,7 @@ from elmonet._check import FileError
 __all__ = ["Buildable", "Builders", "refused", "unpickle"]
 
 Builders = Mapping[str, Callable[..., Any] | None]
-"""From "module name" to what stands in for it; None for what may be named but not called."""
+"""From "module name" to what replaces it; None for what may be named but not called."""
 
 
 class Buildable:
@@ -53,8 +53,9 @@ def unpickle(
 ) -> Any:
     """The numbers, texts, lists, dicts and arrays that a pickle describes.
 
-    `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is told how many bytes each call
-    takes, and raises if they are too many: a short pickle can use the same bytes in many calls.
+    `persistent` gives what the pickle keeps elsewhere, by its id. `unpack` is called with the number of
+    bytes that each call takes, and raises if they are too many: a short pickle can use the same bytes in
+    many calls.
     """
     return _Machine(builders, persistent, unpack).run(content)
 
@@ -116,7 +117,7 @@ class _Machine:
         return items
 
     def take_marked(self) -> list[Any]:
-        """What lies above the last mark, taken off with the mark."""
+        """What is above the last mark on the stack, removed with the mark."""
         items, self.stack = self.stack, self.below.pop()
         return items
 

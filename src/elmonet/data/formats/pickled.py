@@ -36,12 +36,12 @@ class PickledType(Buildable):
 
     @property
     def dtype(self) -> np.dtype | None:
-        """None if these are no numbers."""
+        """None if these are not numbers."""
         return np.dtype(self.order + self.code) if re.fullmatch("[biufc][0-9]{1,2}", self.code) else None
 
 
 class PickledArray(Buildable):
-    """An array: empty first, then with its state. `value` stays None if these are no numbers or objects."""
+    """An array: empty first, then with its state. `value` stays None unless these are numbers or objects."""
 
     value: np.ndarray | Objects | None = None
 

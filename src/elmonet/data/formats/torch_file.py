@@ -23,7 +23,10 @@ _TYPES = {
     **{"Float": "f4", "Double": "f8", "Half": "f2", "BFloat16": "u2"},
     **{"Int": "i4", "Long": "i8", "Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "u1"},
 }
-_MOST_REPEATED, _SMALL = 64, 1 << 26  # an expanded tensor may be so many times its storage, or so many bytes
+_MOST_REPEATED, _SMALL = (
+    64,
+    1 << 26,
+)  # an expanded tensor may be this many times its storage, or this many bytes
 
 
 def add_torch(arrays: Arrays, path: Path) -> None:
@@ -79,7 +82,7 @@ class _Content:
         return self.storages[info.filename]
 
     def tensor(self, storage: Any, offset: Any, sizes: Any, strides: Any, *_: Any) -> np.ndarray:
-        """The part of a storage that a tensor shows, as an array of its own."""
+        """The part of a storage that a tensor shows, as a new array."""
         whole = (isinstance(sizes, tuple), isinstance(strides, tuple), isinstance(storage, _Storage))
         if not all(whole) or len(sizes) != len(strides) or len(sizes) > 32:
             raise FileError("a tensor is not described as PyTorch does. The file is damaged.")

@@ -62,7 +62,7 @@ def parse(name: str) -> tuple[str, str]:
 
 
 def axis_rank(key: str) -> int | None:
-    """The place of a coordinate's name in the usual order of axes; None if it is no such name.
+    """The place of a coordinate's name in the usual order of axes; None if it is not a coordinate's name.
 
     >>> axis_rank("t-coordinate") > axis_rank("grid/x"), axis_rank("u")
     (True, None)

@@ -19,7 +19,7 @@ _TIME = axis_rank("t") or 0  # this rank and beyond
 
 
 def match(points: int, shape: Sequence[int]) -> str | None:
-    """How so many points belong to outputs of this shape.
+    """How this number of points belongs to outputs of this shape.
 
     "aligned": all functions (N, ...) have these points; "components": the same, with several values at each
     point, in the last axis; "scattered": each value has its own point.

@@ -79,7 +79,7 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         said.append(f"output functions: the later times of {show(roles.s_train)}")
     elif roles.scattered:
         how = f"by {show(roles.index)}" if roles.index else "by finding inputs that are repeated"
-        said.append(f"output values, each at a point of its own: {show(roles.s_train)}, assigned {how}")
+        said.append(f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}")
     else:
         several = "components of the output" if isinstance(roles.s_train, list) else "output functions"
         said.append(f"{several}: {show(roles.s_train)}")
@@ -100,7 +100,7 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         said.append(f"ignored: {', '.join(ignored)}")
     if skipped := getattr(arrays, "skipped", None):
         more = " ..." if len(skipped) > _MOST_LISTED else ""
-        said.append(f"no arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
+        said.append(f"not arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
     return tuple(said)
 
 
