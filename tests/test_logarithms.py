@@ -5,6 +5,8 @@ import pytest
 
 from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, load, problems, relative_l2
 
+pytestmark = pytest.mark.numerics
+
 rng = np.random.default_rng(0)
 x = np.linspace(0, 1, 40)
 SHAPES = np.stack([np.sin(np.pi * x), np.cos(2 * x), x])

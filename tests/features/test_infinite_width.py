@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from elmonet import SLFN, ELMDeepONet, InfiniteWidth, InputError, Linear, Ridge, load, problems, relative_l2
 from elmonet.features.infinite_width import KERNELS
 
+pytestmark = pytest.mark.numerics
+
 rng = np.random.default_rng(0)
 X, X_new = rng.normal(size=(40, 12)), rng.normal(size=(9, 12))
 

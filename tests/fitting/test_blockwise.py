@@ -19,6 +19,8 @@ from elmonet.data.blocks import Blocks
 from elmonet.fitting.checkpoint import Checkpoint
 from elmonet.memory import block_rows, bytes_of
 
+pytestmark = pytest.mark.numerics
+
 h5py = pytest.importorskip("h5py")
 zarr = pytest.importorskip("zarr")
 

@@ -18,6 +18,8 @@ from elmonet import (
     problems,
 )
 
+pytestmark = pytest.mark.numerics
+
 TIGHT = {"gram": 1e-8, "tsqr": 1e-10}
 
 
