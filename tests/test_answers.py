@@ -53,6 +53,10 @@ def test_partial_fit_goes_on_after_fit():
     assert relative_l2(grown.predict(new), whole.predict(new)) < 1e-8
     again = grown.partial_fit(u[:1], s[:1])  # and on
     assert again._blocks.functions == 121
+    kept = small(scale_inputs=False).fit(u, s, points=x)
+    with pytest.raises(InputError, match="outputs of the shape"):
+        kept.partial_fit(u, s[:, :5])
+    np.testing.assert_array_equal(kept.predict(new), whole.predict(new))  # a refusal leaves it as it was
 
 
 def test_partial_fit_refuses_where_it_cannot_go_on(tmp_path):

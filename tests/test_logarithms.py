@@ -93,7 +93,7 @@ def test_numbers_as_outputs():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((-u, s), {"log_inputs": True}, "log_inputs needs inputs that are positive"),
+        ((-u, s), {"log_inputs": True}, "logarithms of its inputs, which must be positive"),
         ((u, s - 1), {"log_outputs": True}, "log_outputs needs outputs that are positive"),
         ((u, s * (u[:, :1] > 1)), {"log_outputs": True}, "points at which all of them are zero"),
     ],

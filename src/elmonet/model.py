@@ -91,9 +91,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
     _training: Training | None = None  # the functions of a fit in memory, for partial_fit to go on with
     _blocks: BlockFit | None = None  # a fit in blocks, which can go on
     _memory: Memory = Memory()
-    _promise: tuple[float | None, str] | None = (
-        None  # an expected error and a summary of whoever chose this model
-    )
+    _promise: tuple[float | None, str] | None = None  # expected error and summary of whoever chose this model
 
     def __init__(
         self,
@@ -183,7 +181,8 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
                 f"batch; got {y.shape[1:]}."
             )
         fit.add(X, fit.outputs.rows(y))
-        self._blocks, self._found = fit, None
+        self._forget()
+        self._blocks = fit
         return self
 
     def merge(self, other: ELMDeepONet) -> Self:
@@ -304,7 +303,6 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
-        self._forget()
         return BlockFit(*self._prepared(training, scale))
 
     def _prepared(self, training: Training, scale: Affine | None = None) -> Prepared:
@@ -322,6 +320,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
 
     def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
         """Fit to arrays on disk or Dask's, a block at a time."""
+        self._forget()
 
         def begin(first: tuple[np.ndarray, np.ndarray], scale: Affine | None) -> BlockFit:
             return self._begun(understand(self, *first, points, sensors=sensors), scale)

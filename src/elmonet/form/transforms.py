@@ -87,8 +87,8 @@ def log_inputs(X: np.ndarray) -> np.ndarray:
     """``log X``, if every value is positive."""
     if not (X > 0).all():
         raise InputError(
-            f"log_inputs needs inputs that are positive everywhere; the least value of X is {X.min():.4g}. "
-            "Leave log_inputs out, or shift the inputs."
+            f"this model takes logarithms of its inputs, which must be positive; the least value of X is "
+            f"{X.min():.4g}. Fit with log_inputs=False, which AutoELMDeepONet takes too, or shift the inputs."
         )
     return np.log(X)
 
