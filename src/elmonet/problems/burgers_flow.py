@@ -53,9 +53,9 @@ def burgers_steps(
     """Make pairs u(., t) -> u(., t + dt) of Burgers' equation, for `n_train` + `n_test` whole trajectories.
 
     Equation, points and initial values are those of `burgers`: with the same seed, the same. Each trajectory
-    gives the `n_steps` pairs t = 0, dt, ..., (n_steps - 1) dt, one after the other, so that
-    ``data.s_test.reshape(n_test, n_steps, n_points)`` are the test trajectories at t = dt, ..., n_steps dt and
-    ``data.u_test[::n_steps]`` are their initial values.
+    gives the `n_steps` pairs t = 0, dt, ..., (n_steps - 1) dt, one after the other. Of the test trajectories,
+    ``data.u_test[::n_steps]`` are the initial values, and what follows at t = dt, ..., n_steps dt is
+    ``data.s_test.reshape(n_test, n_steps, n_points)``.
 
     >>> burgers_steps(3, 2)
     OperatorData 'burgers_steps': 60 training and 40 test functions

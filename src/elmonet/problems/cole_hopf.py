@@ -13,14 +13,13 @@ __all__ = ["cole_hopf", "solve_burgers"]
 
 _BLOCK_BYTES = 2**24
 _MOST_NODES = 2**15
+_MOST_POINTS = 1024  # at once
 _TOLERANCE = 1e-10
 # exp(-8.6^2 / 2) is below half a unit of rounding, in the distance and in the frequency.
 _NEGLIGIBLE = 8.6
 
 
-def solve_burgers(
-    u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity: float = 0.1
-) -> np.ndarray:
+def solve_burgers(u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity: float = 0.1) -> np.ndarray:
     """Solve u_t + u u_z = viscosity u_zz with z = 2 pi x, on the circle, from u0 to each of the times.
 
     `u0`: (N, P) at P uniform points of [0, 1] with both ends, so that the first and the last value agree, as
@@ -36,12 +35,14 @@ def solve_burgers(
     """
     u0 = np.asarray(u0, dtype=float)
     if u0.ndim != 2 or u0.shape[1] < 3:
-        raise InputError(f"u0 must be (N, P) with P of at least 3, got {u0.shape}. Put one function in each row.")
+        raise InputError(
+            f"u0 must be (N, P) with P of at least 3, got {u0.shape}. Put one function in each row."
+        )
     finite(u0, "u0")
     gap = np.abs(u0[:, 0] - u0[:, -1]).max(initial=0.0)
     if gap > 1e-6 * np.abs(u0).max(initial=0.0):
         raise InputError(
-            f"u0 must be periodic with both ends among its points, but the first and the last value differ by "
+            f"u0 must be periodic with both ends among its points, but its first and last value differ by "
             f"{gap:.3g}. Append the first value if the right end is left out."
         )
     size = u0.shape[1] - 1
@@ -65,6 +66,9 @@ def cole_hopf(
     >>> np.allclose(cole_hopf(np.array([[3.0, 0.0]]), [0.0, 2.0], 0.1, x), 3)  # what is constant stays
     True
     """
+    if len(x) > _MOST_POINTS:
+        parts = np.array_split(x, math.ceil(len(x) / _MOST_POINTS))
+        return np.concatenate([cole_hopf(coefficients, times, viscosity, part) for part in parts], axis=-1)
     viscosity = number(viscosity, "viscosity", strict=True)
     times = np.array([number(t, "a time") for t in times])
     size = np.abs(coefficients).sum(axis=1)[:, None, None]
@@ -79,16 +83,17 @@ def cole_hopf(
         if (np.abs(u - coarse) <= _TOLERANCE * size).all():  # not so where it is not a number
             return u
     raise InputError(
-        f"{_MOST_NODES} nodes do not resolve u_t + u u_z = viscosity u_zz with viscosity={viscosity:g} at the "
-        f"first time of {times[times > 0].min(initial=np.inf):g}. Use a larger viscosity, or later times."
+        f"{_MOST_NODES} nodes do not resolve u_t + u u_z = viscosity u_zz with viscosity={viscosity:g} at "
+        f"the first time of {times[times > 0].min(initial=np.inf):g}. Use a larger viscosity, or later times."
     )
 
 
 def _weighted_mean(c: np.ndarray, times: np.ndarray, viscosity: float, x: np.ndarray, n: int) -> np.ndarray:
     """Return u (N, T, P) with integrals as sums over `n` nodes of the circle; nan where they underflow.
 
-    Cole and Hopf: with U the antiderivative of u0, here of mean 0, u = -2 viscosity phi_z / phi solves Burgers'
-    equation if phi_t = viscosity phi_zz and phi = exp(-U / (2 viscosity)) at t = 0. With G the heat kernel,
+    Cole and Hopf: with U the antiderivative of u0, here of mean 0, u = -2 viscosity phi_z / phi solves
+    Burgers' equation if phi_t = viscosity phi_zz and phi = exp(-U / (2 viscosity)) at t = 0. With G the heat
+    kernel,
 
         phi = G * phi_0,   phi_z = G * (phi_0)_z = -G * (u0 phi_0) / (2 viscosity),   so
 
@@ -112,13 +117,14 @@ def _weighted_mean(c: np.ndarray, times: np.ndarray, viscosity: float, x: np.nda
             moved = np.exp(-1j * t * k * c[rows, :1].real)
             at_nodes, U = (np.fft.irfft(f[rows] * moved, n, norm="forward") for f in (c, integral))
             phi = np.exp((U.min(axis=1, keepdims=True) - U) / (2 * viscosity))
+            above, below = np.split(np.concatenate([at_nodes * phi, phi]) @ kernel, 2)
             with np.errstate(invalid="ignore", divide="ignore"):
-                u[rows, j] = ((at_nodes * phi) @ kernel) / (phi @ kernel)
+                u[rows, j] = above / below
     return u
 
 
 def _heat_kernel(nodes: np.ndarray, x: np.ndarray, width: float) -> np.ndarray:
-    """Return the Gaussian of the distance on the circle of length 2 pi, (len(nodes), len(x)), up to a factor."""
+    """Return the Gaussian of the distance on the circle, (len(nodes), len(x)), up to a factor."""
     distance = 2 * np.pi * ((nodes[:, None] - x + 0.5) % 1.0 - 0.5)  # to the nearest copy of the node
     kernel = np.zeros_like(distance)
     around = max(1, math.ceil(_NEGLIGIBLE * width / (2 * np.pi)))
