@@ -135,6 +135,21 @@ def _arrays(path):
         return [np.asarray(array) for array in arrays.values()]
 
 
+@pytest.mark.parametrize(
+    ("problem", "function", "point"), [("burgers", [128], 128), ("darcy_two_valued", [29, 29], 841)]
+)
+def test_the_benchmarks_of_the_field(ok, tmp_path, problem, function, point):
+    verb = f"make {problem.replace('_', '-')} --n-train 4 --n-test 2 --seed 3 -o data.npz --json"
+    made = json.loads(ok(verb))
+    assert made["problem"] == problem
+    assert made["arrays"]["u_train"] == [4, *function]
+    assert made["arrays"]["s_test"] == [2, point]
+    expected = getattr(problems, problem)(4, 2, seed=3)
+    data = read(tmp_path / "data.npz")
+    np.testing.assert_allclose(data.u_train, expected.u_train, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(data.s_test, expected.s_test, rtol=0, atol=1e-12)
+
+
 def test_a_plane(ok, tmp_path):
     ok("make darcy --n-train 20 --n-test 3 -o data.npz")
     ok("fit data.npz -o m.elmonet", *BUDGET)

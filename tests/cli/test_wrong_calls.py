@@ -160,7 +160,7 @@ CONTENT = [
     ("info nowhere.npz", "there is no file or folder 'nowhere.npz'"),
     ("info poem.md", f"'poem.md' is of no kind that elmonet reads.*{FORMATS}"),
     ("info data.npz --input u_tran", "--input u_tran: .* Did you mean 'u_train'"),
-    ("make burgers -o d.npz", "problem must be one of 'antiderivative'.*'burgers'"),
+    ("make navier_stokes -o d.npz", "problem must be one of 'antiderivative'.*'navier_stokes'"),
     ("make darcy -o d.npz --noise 0.1", "--noise is for inverse_source; darcy"),
     ("convert data.npz d.csv", r"same number of rows, got u_train \(20, 100\).* Write npz"),
     ("convert strange.npz d.h5", r"There are: first \(20, 100\).*--input NAME"),

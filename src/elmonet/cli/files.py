@@ -23,7 +23,7 @@ from elmonet.cli.understanding import flags, understood
 
 __all__ = ["convert", "info", "make"]
 
-_PROBLEMS = ("antiderivative", "nonlinear_ode", "inverse_source", "darcy")
+_PROBLEMS = ("antiderivative", "nonlinear_ode", "inverse_source", "burgers", "darcy", "darcy_two_valued")
 
 
 def info(
@@ -95,7 +95,7 @@ def make(
         ),
     ] = False,
 ) -> None:
-    """Make the data of one of the paper's problems, solved accurately.
+    """Make the data of one of the paper's problems or of the field's benchmarks, solved accurately.
 
     **Examples**
 

@@ -1,15 +1,32 @@
 """Operator-learning problems with accurate solutions; each makes an `OperatorData`.
 
-`antiderivative`   s' = u                              linear, 1-D
-`nonlinear_ode`    s' = -0.1 s^2 + u                   mildly nonlinear, 1-D
-`inverse_source`   u(1, .) -> s in u_t = D u_xx + k u^2 + s   ill-posed, 1-D, noise on request
-`darcy`            -div(kappa grad s) = 1              2-D, images in
-`gaussian_field`   the random functions behind all four
+`antiderivative`     s' = u                              linear, 1-D
+`nonlinear_ode`      s' = -0.1 s^2 + u                   mildly nonlinear, 1-D
+`inverse_source`     u(1, .) -> s in u_t = D u_xx + k u^2 + s   ill-posed, 1-D, noise on request
+`burgers`            u(., 0) -> u(., 1) in u_t + u u_z = 0.1 u_zz   nonlinear, periodic, 1-D
+`burgers_steps`      u(., t) -> u(., t + dt) of the same, whole trajectories
+`darcy`              -div(kappa grad s) = 1              2-D, images in
+`darcy_two_valued`   the same, kappa is 12 or 3          2-D, images in, rough
+`gaussian_field`     the smooth random functions behind the first three and `darcy`
+`solve_burgers`      the solver behind `burgers`, from initial values of your own
 """
 
+from elmonet.problems.burgers_flow import burgers, burgers_steps
+from elmonet.problems.cole_hopf import solve_burgers
 from elmonet.problems.darcy_flow import darcy
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat_source import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode
+from elmonet.problems.two_valued import darcy_two_valued
 
-__all__ = ["antiderivative", "darcy", "gaussian_field", "inverse_source", "nonlinear_ode"]
+__all__ = [
+    "antiderivative",
+    "burgers",
+    "burgers_steps",
+    "darcy",
+    "darcy_two_valued",
+    "gaussian_field",
+    "inverse_source",
+    "nonlinear_ode",
+    "solve_burgers",
+]
