@@ -127,6 +127,7 @@ class Search:
                 **self.ways[trial.way],
                 "functions": trial.functions,
                 "error": trial.error,
+                "loo_error": trial.error,  # its name in 0.1
                 "alpha": trial.alpha,
                 "seconds": trial.seconds,
             }

@@ -211,6 +211,7 @@ def _tell_model(told: Told, file: Path) -> None:
         trunk=str(model.trunk_),
         expected_error=model.expected_error_,
         error_kind=solution.error_kind,
+        **({"loo_error": model.expected_error_} if solution.error_kind == "leave-one-out" else {}),
         residual=solution.residual,
         alpha=solution.alpha,
         condition=solution.condition,
