@@ -1,0 +1,112 @@
+"""The fit of a layered model: choose settings, fit the chain, and what it gives for new functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elmonet.form.training import Training
+from elmonet.layers.chain import Chain, Problem, fit_chain
+from elmonet.layers.choice import MOST_LAYERS, choose, default_width, first_plan
+from elmonet.layers.first import fitted_first, left_out_rows
+from elmonet.layers.forms import FieldForm, find_fields
+from elmonet.layers.grid import Grid
+from elmonet.layers.symmetry import Symmetry
+from elmonet.metrics import relative_l2
+from elmonet.model import ELMDeepONet
+
+__all__ = ["Layered", "fit_layers"]
+
+
+@dataclass(frozen=True)
+class Layered:
+    """A fitted chain with the form of its data.
+
+    `error`: of functions held out of all layers. `largest`: the largest value of a training input.
+    """
+
+    form: FieldForm
+    first: Any
+    chain: Chain
+    error: float
+    first_error: float | None
+    symmetries: tuple[Symmetry, ...]
+    largest: float
+
+    def states(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
+        """Outputs (n, c, *shape) as layers see them, of inputs known at the points of a grid."""
+        form = self.form
+        channels = form.channels(u, grid, order)
+        start = None
+        if self.first is not None and grid == form.grid:
+            rows = self.first.predict(u, points=form.grid.points)
+            start = form.states_of(rows, grid)
+        elif self.first is not None:
+            rows = self.first.predict(form.at_training_grid(u, grid, order), points=grid.points)
+            start = form.states_of(rows, grid)
+        return self.chain(channels, start, grid)
+
+    def predict(self, u: Any, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
+        """Outputs in the user's shapes at the points of a grid, whose order `order` sorts."""
+        return self.form.values(self.states(u, grid, order), grid, order, shape)
+
+    def rows(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
+        """Rows (n, c M) at the sorted points of a grid."""
+        fields = grid.with_repeats(self.states(u, grid, order)) * self.form.size
+        return fields.reshape(len(fields), -1)
+
+
+def fit_layers(
+    training: Training,
+    given: tuple[Any, Any, Any, Any],
+    *,
+    first: Any,
+    layers: int | None,
+    width: int | None,
+    periodic: bool | None,
+    seed: int,
+    begin: float,
+    deadline: float,
+    progress: Any,
+) -> Layered:
+    """The settings are those of `LayeredELMDeepONet`; `given` are u, s, points and sensors as the user gave them."""
+    u, s, points, sensors = given
+    form, channels, states = find_fields(training, u, sensors, periodic)
+    tell = progress or (lambda what, done, total: None)
+    tell("the first model", 0, 1)
+    plan, problem = first_plan(form.grid), Problem(form.grid, channels, states)
+    model = fitted_first(ELMDeepONet(random_state=seed) if first is None else first, u, s, points, sensors)
+    begun = Problem(form.grid, channels, states, form.states(left_out_rows(model)))
+    tell("settings on few functions", 0, 1)
+    if first is None:
+        # Both beginnings on few functions: whichever is better after two layers.
+        trials = [(*choose(p, plan, seed, -np.inf), p) for p in (problem, begun)]
+        problem = min(trials, key=lambda trial: trial[1])[2]
+        model = model if problem is begun else None
+    else:
+        problem = begun
+    plan, _ = choose(problem, plan, seed, deadline)
+    most = MOST_LAYERS if layers is None else layers
+    width = default_width(form.grid, len(channels)) if width is None else width
+    done: list[float] = []
+
+    def told(record: Any) -> None:
+        done.append(record.error)
+        tell(f"layer {len(done)}: {record.error:.3g}", len(done), most)
+
+    chain = fit_chain(
+        problem,
+        plan.with_width(width).recipes(most, problem.first is None),
+        seed,
+        rows=plan.rows_of_image,
+        images=plan.symmetries,
+        all_layers=layers is not None,
+        deadline=deadline,
+        tell=told,
+    )
+    before = None if problem.first is None else relative_l2(problem.first, problem.s)
+    error = chain.records[-1].error if chain.records else float(before or 1.0)
+    largest = float(np.abs(training.X).max())
+    return Layered(form, model, chain, error, before, plan.symmetries, largest)
