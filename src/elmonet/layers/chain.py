@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from elmonet._check import InputError
 from elmonet.layers.features import Fields, Recipe
 from elmonet.layers.grid import Grid
-from elmonet.layers.layer import Layer, fit_layer
+from elmonet.layers.layer import Functions, Layer, fit_layer
 from elmonet.layers.symmetry import Symmetry
 from elmonet.metrics import function_norms, reference_norms
 
-__all__ = ["Chain", "LayerRecord", "Problem", "fit_chain"]
+__all__ = ["Chain", "LayerRecord", "Problem", "fit_chain", "held_out_of"]
 
 _HELD_OUT = 0.15  # of the functions
-_GAIN = 0.985  # of the error; a layer that gains less is the last one
+_LEAST = 8  # functions
+_GAIN = 0.99  # of the error; a layer that gains less is the last one
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class LayerRecord:
 
 @dataclass(frozen=True)
 class Problem:
-    """Training functions on a grid: inputs u (N, C, *shape), outputs s (N, c, *shape), both in units of order 1.
+    """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
 
     `first` (N, c, *shape): left-out predictions of a global model, or None to begin from nothing.
     """
@@ -56,12 +58,21 @@ class Chain:
     records: tuple[LayerRecord, ...]
 
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
-        """Outputs (n, c, *shape) on a grid, of inputs u (n, C, *shape) and the first model's prediction there."""
+        """Outputs (n, c, *shape) on a grid, of inputs u (n, C, *shape) and the first model's outputs."""
         fields = Fields(u, first)
         for layer in self.layers:
             fields = fields.after(layer.update(fields, grid), layer.features.recipe.history)
         assert fields.s is not None
         return fields.s
+
+
+def held_out_of(n: int, seed: int) -> np.ndarray:
+    """Which of n functions (n,) are held out of all layers."""
+    if n < _LEAST:
+        raise InputError(f"layers need at least {_LEAST} functions, some of them to be held out; got {n}.")
+    held_out = np.zeros(n, bool)
+    held_out[np.random.default_rng(seed).permutation(n)[: round(_HELD_OUT * n)]] = True
+    return held_out
 
 
 def fit_chain(
@@ -77,41 +88,42 @@ def fit_chain(
 ) -> Chain:
     """Layer after layer by these recipes, until functions held out no longer gain.
 
-    Some functions are held out of all layers; the errors are theirs. They are not taken in afterwards: a later
-    layer corrects the errors of these earlier ones, and not those of layers that are fitted again.
+    Some functions are held out of all layers; the errors are theirs. They are not taken in afterwards: a
+    later layer corrects the errors of these earlier ones, and not those of layers that are fitted again.
     """
     truth = problem.s.reshape(len(problem.s), -1)
     fields, sizes = Fields(problem.u, problem.first), reference_norms(function_norms(truth))
-    n = len(truth)
-    held_out = np.zeros(n, bool)
-    held_out[np.random.default_rng(seed).permutation(n)[: max(1, round(_HELD_OUT * n))]] = True
+    held_out = held_out_of(len(truth), seed)
+    norms, rest = sizes[held_out], ~held_out
+    unseen, fields = fields.of(held_out), fields.of(rest)
     layers: list[Layer] = []
     records: list[LayerRecord] = []
 
-    def error(s: np.ndarray) -> float:
-        missed = function_norms(s[held_out].reshape(-1, truth.shape[1]) - truth[held_out])
-        return float(np.mean(missed / sizes[held_out]))
+    def error(s: np.ndarray | None) -> float:
+        if s is None:
+            return np.inf
+        return float(np.mean(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms))
 
-    before = np.inf if problem.first is None else error(problem.first)
+    before = error(unseen.s)
     for k, recipe in enumerate(recipes):
         begin = perf_counter()
         if begin > deadline:
             break
         points = min(rows, problem.grid.size)
-        layer = fit_layer(
-            recipe, seed + 1 + k, problem.grid, fields, problem.s, held_out, sizes, points, images
-        )
-        after = fields.after(layer.update(fields, problem.grid), recipe.history)
-        assert after.s is not None
+        seen = Functions(fields, problem.s[rest], sizes[rest]), Functions(unseen, problem.s[held_out], norms)
+        layer = fit_layer(recipe, seed + 1 + k, problem.grid, *seen, points, images)
+        after = unseen.after(layer.update(unseen, problem.grid), recipe.history)
         now = error(after.s)
         if not all_layers and now >= before:
             break
-        fields = after
         layers.append(layer)
+        going = k + 1 < len(recipes) and (all_layers or now < _GAIN * before)
+        if going:
+            unseen, before = after, now
+            fields = fields.after(layer.update(fields, problem.grid), recipe.history)
         records.append(LayerRecord(now, perf_counter() - begin, len(layer.coefficients), layer.alpha))
         if tell is not None:
             tell(records[-1])
-        if not all_layers and now > _GAIN * before:
+        if not going:
             break
-        before = now
     return Chain(tuple(layers), tuple(records))

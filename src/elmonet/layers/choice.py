@@ -28,7 +28,7 @@ _ROWS_PER_FEATURE = 20  # values that it takes to determine a coefficient
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a chain: the recipe of the first layer, if it begins from nothing, and of the others."""
+    """The settings of a chain: recipes of the first layer, if it begins from nothing, and of the others."""
 
     first: Recipe
     other: Recipe
@@ -88,8 +88,11 @@ def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
         yield [both(activation="tanh", scale=0.5)]
 
 
-def choose(problem: Problem, plan: Plan, seed: int, deadline: float, tell: Any = None) -> tuple[Plan, float]:
-    """The plan with the least error on few functions, one setting changed at a time, and that error."""
+def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -> tuple[Plan, float]:
+    """The plan with the least error on few functions, one setting changed at a time, and that error.
+
+    Other plans are tried until the deadline.
+    """
     few = np.random.default_rng(seed).permutation(len(problem.u))[:_FEW]
     small = problem.of(few)
 

@@ -146,8 +146,8 @@ class Features:
         r, rng = self.recipe, np.random.default_rng(self.seed)
         A = rng.standard_normal((len(self.mean), r.width))
         b = rng.uniform(-1, 1, r.width) * r.scale
-        # Each width of the windows has its share of the features. Columns that are no window (coordinates, the
-        # centre of s) count in full; each feature has the same variance.
+        # Each width of the windows has its share of the features. Columns that are no window (coordinates,
+        # the centre of s) count in full; each feature has the same variance.
         for width, own in zip(r.widths, np.array_split(np.arange(r.width), len(r.widths)), strict=True):
             window = self._window(width)
             A[:, own] *= (r.scale / np.sqrt(np.sum(window**2)) * window)[:, None]
@@ -195,7 +195,7 @@ class Features:
         return np.hstack(columns), beside, seen
 
     def _coordinates(self, grid: Grid) -> np.ndarray:
-        """(M, .): x and 1 - x^2 along axes that are not periodic, x from -1 to 1 over the training grid; and 1."""
+        """(M, .): x and 1 - x^2 along axes that are not periodic, x from -1 to 1 on the training grid; 1."""
         axes = np.meshgrid(*grid.axes, indexing="ij")
         columns = []
         for x, low, h, n, around in zip(

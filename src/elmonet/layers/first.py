@@ -13,7 +13,7 @@ __all__ = ["fitted_first", "left_out_rows"]
 
 
 def fitted_first(first: Any, X: Any, y: Any, points: Any, sensors: Any) -> Any:
-    """The fitted `ELMDeepONet`: `first` itself if it was fitted to these very functions, else a clone of it."""
+    """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
     known = getattr(first, "best_model_", first)
     if _knows(known, X):
         return known
@@ -30,8 +30,8 @@ def left_out_rows(model: Any) -> np.ndarray:
         left_out = found.solution.left_out()
     except AttributeError as error:
         raise InputError(
-            "a chain begins with what its first model says of training functions left out; this one cannot say: "
-            f"{error} Use a model with Ridge, fitted in memory."
+            "a chain begins with what its first model says of training functions left out; this one cannot "
+            f"say: {error} Use a model with Ridge, fitted in memory."
         ) from None
     return np.asarray(found.outputs.values(left_out.T), np.float64)
 

@@ -14,6 +14,7 @@ from elmonet.layers.first import fitted_first, left_out_rows
 from elmonet.layers.forms import FieldForm, find_fields
 from elmonet.layers.grid import Grid
 from elmonet.layers.symmetry import Symmetry
+from elmonet.layers.window import resampled
 from elmonet.metrics import relative_l2
 from elmonet.model import ELMDeepONet
 
@@ -40,12 +41,10 @@ class Layered:
         form = self.form
         channels = form.channels(u, grid, order)
         start = None
-        if self.first is not None and grid == form.grid:
-            rows = self.first.predict(u, points=form.grid.points)
-            start = form.states_of(rows, grid)
-        elif self.first is not None:
-            rows = self.first.predict(form.at_training_grid(u, grid, order), points=grid.points)
-            start = form.states_of(rows, grid)
+        if self.first is not None:
+            there = u if grid == form.grid else form.at_training_grid(u, grid, order)
+            start = form.states_of(self.first.predict(there, points=form.grid.points), form.grid)
+            start = start if grid == form.grid else resampled(start, form.grid, grid)
         return self.chain(channels, start, grid)
 
     def predict(self, u: Any, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
@@ -71,22 +70,24 @@ def fit_layers(
     deadline: float,
     progress: Any,
 ) -> Layered:
-    """The settings are those of `LayeredELMDeepONet`; `given` are u, s, points and sensors as the user gave them."""
+    """The settings are those of `LayeredELMDeepONet`; `given`: u, s, points and sensors as they came."""
     u, s, points, sensors = given
     form, channels, states = find_fields(training, u, sensors, periodic)
     tell = progress or (lambda what, done, total: None)
     tell("the first model", 0, 1)
     plan, problem = first_plan(form.grid), Problem(form.grid, channels, states)
-    model = fitted_first(ELMDeepONet(random_state=seed) if first is None else first, u, s, points, sensors)
-    begun = Problem(form.grid, channels, states, form.states(left_out_rows(model)))
+    model = None
+    if first != "nothing":
+        model = fitted_first(
+            ELMDeepONet(random_state=seed) if first is None else first, u, s, points, sensors
+        )
+        begun = Problem(form.grid, channels, states, form.states(left_out_rows(model)))
+        # Without a word of the user, both beginnings on few functions.
+        if first is None and choose(problem, plan, seed)[1] < choose(begun, plan, seed)[1]:
+            model = None
+        else:
+            problem = begun
     tell("settings on few functions", 0, 1)
-    if first is None:
-        # Both beginnings on few functions: whichever is better after two layers.
-        trials = [(*choose(p, plan, seed, -np.inf), p) for p in (problem, begun)]
-        problem = min(trials, key=lambda trial: trial[1])[2]
-        model = model if problem is begun else None
-    else:
-        problem = begun
     plan, _ = choose(problem, plan, seed, deadline)
     most = MOST_LAYERS if layers is None else layers
     width = default_width(form.grid, len(channels)) if width is None else width

@@ -67,7 +67,7 @@ class FieldForm:
                 fields = self.grid.with_repeats(resampled(grid.without_repeats(fields), grid, self.grid))
                 values = fields.reshape(len(fields), part.channels, -1)[..., back].reshape(-1, *part.shape)
             found[part.name] = values
-        return found[None] if None in found else found
+        return found.get(None, found)
 
     def states(self, rows: np.ndarray) -> np.ndarray:
         """Training rows (N, c M) of `outputs` as layers see them, (N, c, *shape)."""
@@ -76,7 +76,7 @@ class FieldForm:
         return self.grid.without_repeats(fields.astype(np.float64)) / self.size
 
     def states_of(self, values: Any, grid: Grid) -> np.ndarray:
-        """Outputs of another model at the sorted points of a grid, (n, M), (n, M, c), ..., as layers see them."""
+        """Outputs of another model at the sorted points of a grid, (n, M), ..., as layers see them."""
         form = self.outputs
         if form.names is not None:
             values = np.stack([values[name] for name in form.names], axis=1)
@@ -104,8 +104,8 @@ def find_fields(
     grid, order = find_grid(training.outputs.points)
     if min(grid.given) < 4:
         raise InputError(
-            f"layers look at windows of a grid; one of {' x '.join(map(str, grid.given))} points is too small "
-            "for that: at least 4 along each axis."
+            f"layers look at windows of a grid; one of {' x '.join(map(str, grid.given))} points is too "
+            "small for that: at least 4 along each axis."
         )
     if points_of_inputs is not None:
         there = coordinates(place_points(points_of_inputs)[0])
@@ -139,9 +139,9 @@ def _parts_of(training: Training, grid: Grid) -> tuple[Part, ...]:
         is_field = size % M == 0
         if not is_field and (size > _MOST_NUMBERS or len(names) == 1):
             raise InputError(
-                f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the input "
-                f"{'' if name is None else repr(name) + ' '}has {size} values. elmonet.resample brings functions to "
-                "other points; ELMDeepONet takes inputs and outputs at different ones."
+                f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the "
+                f"input {'' if name is None else repr(name) + ' '}has {size} values. elmonet.resample brings "
+                "functions to other points; ELMDeepONet takes inputs and outputs at different ones."
             )
         parts.append(Part(name, shape, size // M if is_field else size, is_field))
     if not any(part.is_field for part in parts):
@@ -154,8 +154,8 @@ def _arrays(X: Any, parts: tuple[Part, ...]) -> list[np.ndarray]:
     if parts[0].name is None:
         given = [X]
     else:
-        named = X if isinstance(X, dict) else dict(enumerate(X))
-        named = {str(name): values for name, values in named.items()}
+        pairs = X.items() if isinstance(X, dict) else enumerate(X)
+        named = {str(name): values for name, values in pairs}
         if set(named) != {part.name for part in parts}:
             raise InputError(
                 f"this model has the inputs {', '.join(str(p.name) for p in parts)}; got {', '.join(named)}."
@@ -172,8 +172,8 @@ def _on_grid(values: np.ndarray, part: Part, grid: Grid, order: np.ndarray) -> n
     n = len(values)
     if values.ndim < 2 or values.size != n * part.channels * len(order):
         raise InputError(
-            f"each input must be known at the {len(order)} points of the outputs; X has the shape {values.shape}. "
-            "For inputs on another grid of the same domain, give predict its points."
+            f"each input must be known at the {len(order)} points of the outputs; X has the shape "
+            f"{values.shape}. For inputs on another grid of the same domain, give predict its points."
         )
     return values.reshape(n, part.channels, -1)[..., order].reshape(n, part.channels, *grid.given)
 

@@ -1,4 +1,4 @@
-"""The grid that inputs and outputs share: its axes, where it is periodic, and windows on any resolution of it."""
+"""The grid that inputs and outputs share: its axes, where it is periodic, and other resolutions of it."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class Grid:
         ):
             if around and abs(fine * m - h * n) > _UNIFORM * h * n:
                 raise InputError(
-                    f"the period of this model is {h * n:g}; a periodic grid of step {fine:g} with {m} points "
-                    f"has {fine * m:g}. Give the points of one whole period."
+                    f"the period of this model is {h * n:g}; a periodic grid of step {fine:g} with {m} "
+                    f"points has {fine * m:g}. Give the points of one whole period."
                 )
         return other, order
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from elmonet.layers.features import Features, Fields, Recipe
 from elmonet.layers.grid import Grid
-from elmonet.layers.symmetry import Symmetry
 from elmonet.layers.sums import Sums, in_threads, least_on
+from elmonet.layers.symmetry import Symmetry
 
-__all__ = ["Layer", "fit_layer"]
+__all__ = ["Functions", "Layer", "fit_layer"]
 
 _ENTRIES = 4_000_000  # of a block of features, in each thread
 _PARTS = 2  # of the sums, which threads make beside each other
@@ -45,7 +46,7 @@ class Layer:
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
-            own, total = fields.of(some), 0.0
+            own, total = fields.of(some), np.zeros(1)
             for image in (None, *self.images):
                 seen = own if image is None else own.image(image)
                 values = self.features(seen, windows, everywhere) @ self.coefficients
@@ -57,41 +58,48 @@ class Layer:
         return out
 
 
+class Functions(NamedTuple):
+    """What a layer sees of some functions, what it should give, (n, c, *shape), and its sizes (n,)."""
+
+    fields: Fields
+    target: np.ndarray
+    sizes: np.ndarray
+
+
 def fit_layer(
     recipe: Recipe,
     seed: int,
     grid: Grid,
-    fields: Fields,
-    target: np.ndarray,
-    held_out: np.ndarray,
-    sizes: np.ndarray,
+    fitted: Functions,
+    held_out: Functions,
     rows: int,
     images: tuple[Symmetry, ...] = (),
 ) -> Layer:
-    """The layer that brings s nearer to `target` (N, c, *shape), from the functions that are not held out.
+    """The layer that brings s nearer to the target, from the `fitted` functions; the others choose its ridge.
 
-    `held_out` (N,) says which functions are; only the ridge is chosen by them. `sizes` (N,): to what errors are
-    relative. `rows`: at so many points of each function, drawn at random, the layer is fitted.
+    `rows`: at so many points of each function, drawn at random, the layer is fitted.
     """
-    n, c, M = len(target), target.shape[1], grid.size
+    n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     looked_at = np.linspace(0, n - 1, min(n, max(8, _LOOKED_AT // M + 1))).astype(int)
-    features = Features.of(recipe, seed, grid, fields.of(looked_at))
+    features = Features.of(recipe, seed, grid, fitted.fields.of(looked_at))
     windows = features.windows(grid)
-    q = features(fields.of(slice(0, 1)), windows, np.arange(1)).shape[1]
-    missing = target if fields.s is None else target - fields.s
+    q = features(fitted.fields.of(slice(0, 1)), windows, np.arange(1)).shape[1]
     block = max(1, _ENTRIES // (q * min(rows, M)))
-    # The functions that are not held out in some parts, one for each thread; sums of the parts are added.
-    parts = [np.flatnonzero(held_out), *np.array_split(np.flatnonzero(~held_out), _PARTS)]
+    # The fitted functions in some parts, one for each thread; their sums are added.
+    parts = [(held_out, np.arange(len(held_out.target)))]
+    parts += [(fitted, own) for own in np.array_split(np.arange(n), _PARTS)]
     sums = [Sums.empty(q, c) for _ in parts]
 
     def add(part: int) -> None:
-        own, rng = parts[part], np.random.default_rng([seed, part])
+        (functions, own), rng = parts[part], np.random.default_rng([seed, part])
+        fields, target, sizes = functions
         for start in range(0, len(own), block):
             some = own[start : start + block]
             at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
             weight = np.repeat(1 / sizes[some], len(at))[:, None]
             for image in (None, *images):
-                seen, t = fields.of(some), missing[some]
+                seen = fields.of(some)
+                t = target[some] if seen.s is None else target[some] - seen.s
                 if image is not None:
                     seen, t = seen.image(image), image(t)
                 phi = features(seen, windows, at)
@@ -100,7 +108,7 @@ def fit_layer(
                 sums[part].add(phi, t * weight)
 
     in_threads(add, range(len(parts)))
-    fitted = sums[1]
+    total = sums[1]
     for other in sums[2:]:
-        fitted += other
-    return Layer(features, *least_on(sums[0], fitted), images)
+        total += other
+    return Layer(features, *least_on(sums[0], total), images)

@@ -31,7 +31,7 @@ _BEYOND = 2.0  # times the largest training input, where a rollout stops
 class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A chain of layers, each one linear solve, with the same weights at all points.
 
-    Inputs and outputs are fields on one uniform grid. From a prediction s_0 of a global model, or from nothing,
+    Inputs and outputs are fields on one uniform grid. From a global model's s_0, or from nothing,
 
         s_k(y) = s_(k-1)(y) + sum_j c_j phi_j(u, s_(k-1), its last updates, seen from y through a window) ,
 
@@ -41,19 +41,19 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     Parameters
     ----------
     first : an `ELMDeepONet` or `AutoELMDeepONet` whose left-out predictions the layers begin with; None: an
-        `ELMDeepONet`, or nothing, whichever is better on few functions. One that was fitted to the same functions
-        is used as it is.
+        `ELMDeepONet`, or nothing, whichever is better on few functions; "nothing": the first layer begins.
+        A model that was fitted to the same functions is used as it is.
     layers : how many; None: until functions held out no longer gain.
     width : random features of a layer; None: as many as the functions support.
-    periodic : whether the fields go on at the other end of the grid; None: found from the data, see `summary`.
+    periodic : whether the fields go on at the other end of the grid; None: found from the data.
     time_budget : seconds after which no new layer is begun; None: no limit.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     random_state : seed of the random features.
 
     Attributes
     ----------
-    expected_error_ : the relative error to expect on new functions that are drawn alike: that of functions which
-        were held out of all layers.
+    expected_error_ : the relative error to expect on new functions that are drawn alike: that of functions
+        which were held out of all layers.
     layers_ : a list of dictionaries, one a layer: "error" of the functions held out after it, "seconds",
         "features", "alpha".
     first_ : the fitted global model, or None.
@@ -85,7 +85,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def fit(self, u: Any, s: Any, points: Any = None, *, sensors: Any = None) -> Self:
         """Learn from inputs u and outputs s on one grid; shapes and points are those of `ELMDeepONet.fit`.
 
-        Several inputs come as a dictionary; those that are numbers and not fields are seen as constant fields.
+        Several inputs come as a dictionary; those that are numbers are seen as constant fields.
         """
         begin = perf_counter()
         layers = None if self.layers is None else positive_integer(self.layers, "layers")
@@ -112,7 +112,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self
 
     def predict(self, u: Any, points: Any = None) -> Any:
-        """Output functions at the training points, or, for u on another grid of the same domain, at its points.
+        """Output functions at the training points, or, for u on another grid of the domain, at its points.
 
         With u on the training grid, points may be any points: outputs are interpolated there.
         """
@@ -130,8 +130,8 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             return found.predict(u, *form.grid.of_same_domain(where), shape)
         if per_channel != len(form.order):
             raise InputError(
-                f"u is known at {per_channel} points; it must be known at the {len(where)} points of the prediction "
-                f"or at the {len(form.order)} of the training."
+                f"u is known at {per_channel} points; it must be known at the {len(where)} points of the "
+                f"prediction or at the {len(form.order)} of the training."
             )
         rows = found.rows(u, form.grid, form.order)
         c = max(1, form.outputs.components)
@@ -142,7 +142,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """Apply a learned time step again and again: (N, steps, *shape), from u0 (N, *shape).
 
-        Where a function leaves what the training functions covered, it stops: the rest is NaN, with a warning.
+        Where a function leaves what the training functions cover, it stops: the rest is NaN.
         """
         found, steps = self._fitted(), positive_integer(steps, "steps")
         state = np.asarray(u0, dtype=np.float64)
@@ -158,9 +158,9 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             left = going & ~(size <= _BEYOND * found.largest)
             if left.any():
                 warnings.warn(
-                    f"{int(left.sum())} of {len(state)} functions left what the training functions cover at step "
-                    f"{k + 1}: they reach {np.nanmax(size[left]):.3g}, the training inputs {found.largest:.3g}. "
-                    "Their rollout ends there. Train on functions like these, or on more of them.",
+                    f"{int(left.sum())} of {len(state)} functions left what the training functions cover at "
+                    f"step {k + 1}: they reach {np.nanmax(size[left]):.3g}, the training inputs "
+                    f"{found.largest:.3g}. Their rollout ends there. Train on functions like these, or on more of them.",
                     ExtrapolationWarning,
                     stacklevel=2,
                 )
@@ -180,7 +180,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return summary_of(self._fitted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, from which `load_layers` gives the same predictions bit for bit."""
+        """Write the model to one file, from which `load_layers` gives the same predictions bit for bit."""
         write(path, *to_store(self._fitted()))
 
     @property

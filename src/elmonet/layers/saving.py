@@ -30,8 +30,8 @@ _FIRST = "first."
 
 def to_store(found: Layered) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a file."""
-    form, arrays = found.form, {}
-    arrays |= {"order": form.order, "shift": form.shift, "scale": form.scale}
+    form = found.form
+    arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
     header: dict[str, Any] = {
         "model": "LayeredELMDeepONet",
         "grid": asdict(form.grid),
@@ -74,8 +74,8 @@ def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[s
         records = tuple(LayerRecord(**record) for record in header["records"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
-            f"{str(path)!r} does not describe a layered model that this elmonet knows ({type(error).__name__}: "
-            f"{error}). It may come from a development version; fit and save the model again."
+            f"{str(path)!r} does not describe a layered model that this elmonet knows "
+            f"({type(error).__name__}: {error}). It may come from a development version; fit and save the model again."
         ) from error
     return Layered(
         form,
@@ -113,8 +113,8 @@ def _restored_layer(
     features = Features(recipe, record["seed"], grid, channels, *kept)
     if digest(list(features.weights)) != record["drawn"]:
         raise FileError(
-            f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws other "
-            "numbers. Load the file with the NumPy that wrote it."
+            f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
+            "other numbers. Load the file with the NumPy that wrote it."
         )
     return Layer(features, arrays[f"layer{k}.coefficients"], record["alpha"], images)
 

@@ -23,7 +23,7 @@ _WORSE = 1.5  # times the least error, beyond which smaller alphas are not tried
 
 @dataclass
 class Sums:
-    """G = Phi' Phi (q, q), g = Phi' t (q, c) and t't over rows of features Phi and of what they should give, t."""
+    """G = Phi' Phi (q, q), g = Phi' t (q, c) and t't over rows of features Phi and targets t."""
 
     gram: np.ndarray  # the lower triangle, Fortran-ordered
     cross: np.ndarray

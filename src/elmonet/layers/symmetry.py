@@ -46,7 +46,7 @@ class Symmetry:
 
 
 def symmetries_of(grid: Grid) -> list[Symmetry]:
-    """The generators that are worth a test on a grid: one reversal, exchange or sign at a time, or with a sign."""
+    """The symmetries that are worth a test on a grid, each by itself."""
     d = len(grid.shape)
     square = d == 2 and grid.shape[0] == grid.shape[1]
     flips = [tuple(axis == i for axis in range(d)) for i in range(d)]

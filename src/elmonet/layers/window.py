@@ -15,7 +15,7 @@ _ALIGNED = 1e-6  # part of a step
 
 
 def box_of_offsets(radius: Sequence[int], spacing: Sequence[int]) -> np.ndarray:
-    """Offsets (K, d) in steps of the training grid: all combinations of -radius, ..., radius times spacing."""
+    """Offsets (K, d) in steps of the training grid: all of -radius, ..., radius times spacing."""
     sides = [h * np.arange(-r, r + 1) for r, h in zip(radius, spacing, strict=True)]
     return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
 
@@ -95,8 +95,8 @@ def _between(fields: np.ndarray, axis: int, places: np.ndarray, periodic: bool) 
         index = np.round(places).astype(int)
         return fields.take(index % n if periodic else np.clip(index, 0, n - 1), axis=axis)
     if periodic:
-        # The Fourier series through n points, as a matrix: sum over |k| < n/2 of exp(2 pi i k (x - j) / n) / n,
-        # where for even n the two halves of k = n/2 are joined as a cosine.
+        # The Fourier series through n points, as a matrix: the sum over |k| < n/2 of
+        # exp(2 pi i k (x - j) / n) / n, where for even n the two halves of k = n/2 are joined as a cosine.
         k = np.arange(1, (n - 1) // 2 + 1)
         angle = 2 * np.pi * (places[:, None] - np.arange(n)) / n
         matrix = 1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)

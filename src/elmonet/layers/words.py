@@ -28,12 +28,13 @@ def summary_of(found: Layered) -> str:
         recipe = layer.features.recipe
         window = " x ".join(str(2 * r + 1) for r in recipe.radius)
         lines.append(
-            f"Layer {k + 1}: windows of {window} values, {record.features} features ({recipe.activation}), alpha "
-            f"{record.alpha:.2g}, error {record.error:.3g}, {record.seconds:.1f} s."
+            f"Layer {k + 1}: windows of {window} values, {record.features} features ({recipe.activation}), "
+            f"alpha {record.alpha:.2g}, error {record.error:.3g}, {record.seconds:.1f} s."
         )
     if found.symmetries:
         lines.append(f"Symmetries of the data: {'; '.join(map(str, found.symmetries))}.")
     lines.append(
-        f"Expected error on new functions drawn like these: {found.error:.3g} (functions held out of all layers)."
+        f"Expected error on new functions drawn like these: {found.error:.3g} "
+        "(functions held out of all layers)."
     )
     return "\n".join(lines)
