@@ -19,6 +19,8 @@ __all__ = ["MOST_LAYERS", "Plan", "choose", "default_width", "first_plan"]
 _FEW = 300  # functions on which settings are tried
 _NARROW = 300  # features of a trial
 _BETTER = 0.98  # of the error: less is no reason to change a setting
+_HOLDS = 0.995  # of the error with images of the functions: one that is no symmetry makes it far larger
+_TRIAL_ROWS = 64  # points of a function in a trial
 _RADIUS = 31  # of a window of one axis
 MOST_LAYERS = 8
 _WIDTH = {1: 2500}  # random features for fields of one axis; of more:
@@ -60,8 +62,8 @@ def first_plan(grid: Grid) -> Plan:
         return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=32)
     d = len(grid.shape)
     radius, beside = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
-    other = Recipe(radius, (1,) * d, (1,) * d, products=beside, differences=True, history=3)
-    return Plan(other, other, rows=128)
+    other = Recipe(radius, (1,) * d, (1,) * d, products=beside, differences=True, history=4)
+    return Plan(other, other, rows=256)
 
 
 def default_width(grid: Grid, n: int) -> int:
@@ -102,7 +104,7 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -
             small,
             narrow.recipes(layers, problem.first is None),
             seed,
-            rows=trial.rows_of_image,
+            rows=min(trial.rows, _TRIAL_ROWS) // (1 + len(trial.symmetries)),
             images=trial.symmetries,
             all_layers=True,
         )
@@ -125,6 +127,6 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -
         images = all_images((*best.symmetries, symmetry), len(problem.grid.shape))
         trial = replace(best, symmetries=images)
         error = error_of(trial)
-        if error < _BETTER * least:
+        if error < _HOLDS * least:
             best, least = trial, error
     return best, least

@@ -160,7 +160,8 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 warnings.warn(
                     f"{int(left.sum())} of {len(state)} functions left what the training functions cover at "
                     f"step {k + 1}: they reach {np.nanmax(size[left]):.3g}, the training inputs "
-                    f"{found.largest:.3g}. Their rollout ends there. Train on functions like these, or on more of them.",
+                    f"{found.largest:.3g}. Their rollout ends there. Train on functions like "
+                    "these, or on more of them.",
                     ExtrapolationWarning,
                     stacklevel=2,
                 )

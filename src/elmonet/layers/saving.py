@@ -75,7 +75,8 @@ def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[s
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a layered model that this elmonet knows "
-            f"({type(error).__name__}: {error}). It may come from a development version; fit and save the model again."
+            f"({type(error).__name__}: {error}). It may come from a development version; fit "
+            "and save the model again."
         ) from error
     return Layered(
         form,

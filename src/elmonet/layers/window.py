@@ -47,7 +47,7 @@ class Windows:
         out = np.empty((len(fields), len(rows), len(offsets)))
         shifted: dict[tuple[float, ...], np.ndarray] = {}
         for k, offset in enumerate(offsets):
-            moved, done = padded, ()
+            moved, done = padded, tuple[float, ...]()
             for axis, o in enumerate(
                 offset
             ):  # one axis after the other; the first ones are kept for the next
