@@ -1,10 +1,10 @@
-"""Error against seconds: layers by linear solves, an FNO and a DeepONet, and a rollout of a learned time step.
+"""Error against seconds: layers by linear solves, FNO and DeepONet; and a rollout of a learned time step.
 
     python benchmarks/layers.py [--data FOLDER] [--datasets burgers] [--only layers] [--figure FILE]
 
 Ours is measured after each layer, with the seconds of every choice. The FNO (neuraloperator) and the DeepONet
-(DeepXDE) are trained for the same seconds, with a cosine schedule that ends with them, and the FNO once for ten
-times as long; they are left out where they cannot be imported. Results go to benchmarks/results/layers.json.
+(DeepXDE) are trained for the same seconds, the FNO with a cosine schedule that ends with them, and once for
+ten times as long; they are left out where they cannot be imported. Results go to benchmarks/results/layers.json.
 """
 
 import argparse
