@@ -4,7 +4,7 @@
 
 Ours is measured after each layer, with the seconds of every choice. The FNO (neuraloperator) and the DeepONet
 (DeepXDE) are trained for the same seconds, the FNO with a cosine schedule that ends with them, and once for
-ten times as long; they are left out where they cannot be imported. Results go to benchmarks/results/layers.json.
+ten times as long; they are left out where they cannot be imported. Results go to results/layers.json.
 """
 
 import argparse

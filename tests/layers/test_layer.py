@@ -10,7 +10,7 @@ from elmonet.layers.features import Fields, Recipe
 from elmonet.layers.grid import find_grid, find_periodic
 from elmonet.layers.layer import Functions, Layer, fit_layer
 from elmonet.layers.sums import Sums, least_on
-from elmonet.layers.symmetry import Symmetry, all_images, symmetries_of
+from elmonet.layers.symmetry import Symmetry, symmetries_of
 
 pytestmark = pytest.mark.numerics
 
@@ -92,16 +92,13 @@ def test_coefficients_are_those_of_least_squares():
     assert alpha > 1e-3  # nothing but noise
 
 
-def test_images():
-    exchange, upside = Symmetry((False, False), exchanged=True), Symmetry((True, False))
-    assert len(all_images((exchange,), 2)) == 1
-    assert len(all_images((exchange, upside), 2)) == 7  # all of the square's, but the identity
-    assert len(all_images((Symmetry((True,), sign=-1),), 1)) == 1
-    fields = RNG.standard_normal((2, 1, 4, 4))
-    for image in all_images((exchange, upside, Symmetry((False, False), sign=-1)), 2):
-        np.testing.assert_array_equal(image.back(image(fields)), fields)
-    assert exchange in symmetries_of(periodic_grid(5, 5))
-    assert exchange not in symmetries_of(periodic_grid(5, 6))
+def test_symmetries_are_their_own_inverses():
+    fields = RNG.standard_normal((2, 1, 5, 5))
+    found = symmetries_of(periodic_grid(5, 5))
+    for symmetry in found:
+        np.testing.assert_array_equal(symmetry(symmetry(fields)), fields)
+    assert Symmetry((False, False), exchanged=True) in found
+    assert Symmetry((False, False), exchanged=True) not in symmetries_of(periodic_grid(5, 6))
 
 
 def test_a_layer_has_the_symmetries_that_it_is_given():

@@ -57,6 +57,11 @@ class Chain:
     layers: tuple[Layer, ...]
     records: tuple[LayerRecord, ...]
 
+    @property
+    def error(self) -> float:
+        """Of the functions held out, after the last layer."""
+        return self.records[-1].error if self.records else np.inf
+
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
         """Outputs (n, c, *shape) on a grid, of inputs u (n, C, *shape) and the first model's outputs."""
         fields = Fields(u, first)

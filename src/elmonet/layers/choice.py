@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.layers.chain import Chain, Problem, fit_chain
+from elmonet.layers.chain import Chain, Problem, fit_chain, held_out_of
 from elmonet.layers.features import Recipe
 from elmonet.layers.grid import Grid
-from elmonet.layers.symmetry import Symmetry, all_images, symmetries_of
+from elmonet.layers.symmetry import Symmetry, symmetries_of
+from elmonet.metrics import relative_l2
 
 __all__ = ["MOST_LAYERS", "Plan", "choose", "default_width", "first_plan"]
 
 _FEW = 300  # functions on which settings are tried
 _NARROW = 300  # features of a trial
 _BETTER = 0.98  # of the error: less is no reason to change a setting
-_HOLDS = 0.995  # of the error with images of the functions: one that is no symmetry makes it far larger
+_HOLDS = 1.1  # times the error of new functions, that their images under a symmetry may have
 _TRIAL_ROWS = 64  # points of a function in a trial
 _RADIUS = 31  # of a window of one axis
 MOST_LAYERS = 8
@@ -98,9 +99,9 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -
     few = np.random.default_rng(seed).permutation(len(problem.u))[:_FEW]
     small = problem.of(few)
 
-    def error_of(trial: Plan) -> float:
+    def tried(trial: Plan) -> Chain:
         narrow, layers = trial.with_width(_NARROW), 2 + (problem.first is None)
-        chain: Chain = fit_chain(
+        return fit_chain(
             small,
             narrow.recipes(layers, problem.first is None),
             seed,
@@ -108,25 +109,28 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -
             images=trial.symmetries,
             all_layers=True,
         )
-        return chain.records[-1].error
 
-    best, least = plan, error_of(plan)
-    rounds = len(list(alternatives(plan, problem.grid)))
-    for k in range(rounds):
+    best, chain = plan, tried(plan)
+    for k in range(len(list(alternatives(plan, problem.grid)))):
         for trial in list(alternatives(best, problem.grid))[k]:
             if perf_counter() > deadline:
-                return best, least
-            error = error_of(trial)
-            if error < _BETTER * least:
-                best, least = trial, error
-    for symmetry in symmetries_of(problem.grid):
-        if perf_counter() > deadline:
-            break
-        if symmetry in best.symmetries:
-            continue
-        images = all_images((*best.symmetries, symmetry), len(problem.grid.shape))
-        trial = replace(best, symmetries=images)
-        error = error_of(trial)
-        if error < _HOLDS * least:
-            best, least = trial, error
-    return best, least
+                return best, chain.error
+            other = tried(trial)
+            if other.error < _BETTER * chain.error:
+                best, chain = trial, other
+    if perf_counter() > deadline:
+        return best, chain.error
+    # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
+    unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed)))
+    ratios = {symmetry: _ratio(symmetry, chain, unseen) for symmetry in symmetries_of(problem.grid)}
+    symmetry = min(ratios, key=lambda known: ratios[known])
+    holds = ratios[symmetry] < _HOLDS
+    return replace(best, symmetries=(symmetry,) if holds else ()), chain.error
+
+
+def _ratio(symmetry: Symmetry, chain: Chain, unseen: Problem) -> float:
+    """The error of images of new functions over that of the functions, by a chain that has seen no images."""
+    first = unseen.first
+    own = chain(unseen.u, first, unseen.grid)
+    image = chain(symmetry(unseen.u), None if first is None else symmetry(first), unseen.grid)
+    return relative_l2(image, symmetry(unseen.s)) / max(relative_l2(own, unseen.s), np.finfo(float).tiny)

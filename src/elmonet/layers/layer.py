@@ -28,7 +28,7 @@ class Layer:
     features : phi.
     coefficients : (q, c), for c components.
     alpha : the ridge, as a part of each feature's own size.
-    images : symmetries T of the operator. The layer is the mean over all of T^-1 layer(T u, T s), and so has
+    images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), as T T = 1, and so has
         them itself: what it says of an image is the image of what it says.
     """
 
@@ -51,7 +51,7 @@ class Layer:
                 seen = own if image is None else own.image(image)
                 values = self.features(seen, windows, everywhere) @ self.coefficients
                 update = np.moveaxis(values.reshape(-1, M, out.shape[1]), 1, 2).reshape(out[some].shape)
-                total = total + (update if image is None else image.back(update))
+                total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
         in_threads(work, range(0, n, block))

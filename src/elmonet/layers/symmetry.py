@@ -9,12 +9,12 @@ import numpy as np
 
 from elmonet.layers.grid import Grid
 
-__all__ = ["Symmetry", "all_images", "symmetries_of"]
+__all__ = ["Symmetry", "symmetries_of"]
 
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Axes reversed, the two axes exchanged, values times -1: applied in this order.
+    """One axis reversed, or two axes exchanged, and perhaps values times -1: each its own inverse.
 
     If G(T u) = T G(u), the images of training functions under T are training functions too. Shifts along
     periodic axes are no matter here: every layer has them built in.
@@ -29,13 +29,6 @@ class Symmetry:
         axes = tuple(2 + axis for axis, back in enumerate(self.reversed) if back)
         fields = np.flip(fields, axes) if axes else fields
         fields = np.swapaxes(fields, -1, -2) if self.exchanged else fields
-        return -fields if self.sign < 0 else fields
-
-    def back(self, fields: np.ndarray) -> np.ndarray:
-        """The inverse: exchanging first, then reversing."""
-        fields = np.swapaxes(fields, -1, -2) if self.exchanged else fields
-        axes = tuple(2 + axis for axis, back in enumerate(self.reversed) if back)
-        fields = np.flip(fields, axes) if axes else fields
         return -fields if self.sign < 0 else fields
 
     def __str__(self) -> str:
@@ -54,22 +47,3 @@ def symmetries_of(grid: Grid) -> list[Symmetry]:
     if square:
         found.append(Symmetry((False,) * d, exchanged=True))
     return [*found, Symmetry((False,) * d, sign=-1)]
-
-
-def all_images(symmetries: tuple[Symmetry, ...], d: int) -> tuple[Symmetry, ...]:
-    """All that follow from some symmetries of fields of d axes, without the identity."""
-    example = np.arange(1.0, 1 + 3**d).reshape(1, 1, *[3] * d)
-    every = [
-        Symmetry(back, exchanged, sign)
-        for back in product((False, True), repeat=d)
-        for exchanged in ((False, True) if d == 2 else (False,))
-        for sign in (1, -1)
-    ]
-    known = {symmetry(example).tobytes(): symmetry for symmetry in every}
-    found = {example.tobytes(): example}
-    new = [example]
-    while new:
-        images = [symmetry(field) for field in new for symmetry in symmetries]
-        new = [image for image in images if image.tobytes() not in found]
-        found |= {image.tobytes(): image for image in new}
-    return tuple(known[key] for key in list(found)[1:])
