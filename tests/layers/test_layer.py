@@ -111,3 +111,15 @@ def test_a_layer_has_the_symmetries_that_it_is_given():
     np.testing.assert_allclose(
         layer.update(fields.image(odd), grid), odd(layer.update(fields, grid)), atol=1e-10
     )
+
+
+def test_exchanged_axes_on_a_grid_that_is_not_square():
+    grid, u = periodic_grid(8, 8), smooth(40, (8, 8))
+    recipe = Recipe((1, 1), (1, 1), (1, 1), width=10)
+    exchange = Symmetry((False, False), exchanged=True)
+    layer = fit_layer(recipe, 0, grid, *parted(u, u + laplacian(u)), 30, (exchange,))
+    fine, _ = grid.of_same_domain(grid_points([np.arange(16) / 16, np.arange(24) / 24]))
+    new = smooth(3, (16, 24))
+    found = layer.update(Fields(new), fine)
+    there = layer.update(Fields(np.swapaxes(new, 2, 3)), fine.exchanged)
+    np.testing.assert_allclose(np.swapaxes(there, 2, 3), found, atol=1e-9)

@@ -159,7 +159,7 @@ def test_only_symmetries_that_the_data_have_are_used():
     u, _ = functions(150, X)
     slope = (np.roll(u, -1, 1) - np.roll(u, 1, 1)) * 8
     model = LayeredELMDeepONet("nothing", layers=1, width=60, random_state=0)
-    # u -> u + u_x has no reflection; u -> u - u u_x / 10 has that with a change of sign, and the other one not.
+    # u -> u + u_x has no reflection; u -> u - u u_x / 10 has that with a change of sign only.
     assert not any("reversed" in found for found in model.fit(u, u + slope / 10, points=X).symmetries_)
     found = model.fit(u, u - u * slope / 10, points=X).symmetries_
     assert found == ["axis 1 reversed, values times -1"]

@@ -58,6 +58,12 @@ class Grid:
         parts = zip(self.start, self.step, self.given, strict=True)
         return grid_points([x + h * np.arange(n) for x, h, n in parts])
 
+    @property
+    def exchanged(self) -> Grid:
+        """The same grid with its axes in the opposite order."""
+        start, step, given = self.start[::-1], self.step[::-1], self.given[::-1]
+        return Grid(start, step, given, self.periodic[::-1], self.repeats[::-1])
+
     def without_repeats(self, fields: np.ndarray) -> np.ndarray:
         """Fields (..., *given) as (..., *shape)."""
         first = fields.ndim - len(self.given)

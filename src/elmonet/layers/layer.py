@@ -28,8 +28,8 @@ class Layer:
     features : phi.
     coefficients : (q, c), for c components.
     alpha : the ridge, as a part of each feature's own size.
-    images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), as T T = 1, and so has
-        them itself: what it says of an image is the image of what it says.
+    images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
+        T T = 1, and so has them itself: what it says of an image is the image of what it says.
     """
 
     features: Features
@@ -39,7 +39,10 @@ class Layer:
 
     def update(self, fields: Fields, grid: Grid) -> np.ndarray:
         """What the layer adds, (n, c, *shape)."""
-        windows, n, M = self.features.windows(grid), len(fields.u), grid.size
+        n, M = len(fields.u), grid.size
+        # An image with exchanged axes lives on the grid with exchanged axes.
+        grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
+        windows = [self.features.windows(own) for own in grids]
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
         everywhere = np.arange(M)
         block = max(1, _ENTRIES // (len(self.coefficients) * M))
@@ -47,10 +50,11 @@ class Layer:
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
-            for image in (None, *self.images):
+            for image, window in zip((None, *self.images), windows, strict=True):
                 seen = own if image is None else own.image(image)
-                values = self.features(seen, windows, everywhere) @ self.coefficients
-                update = np.moveaxis(values.reshape(-1, M, out.shape[1]), 1, 2).reshape(out[some].shape)
+                values = self.features(seen, window, everywhere) @ self.coefficients
+                update = np.moveaxis(values.reshape(-1, M, out.shape[1]), 1, 2)
+                update = update.reshape(*out[some].shape[:2], *window.grid.shape)
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
