@@ -37,17 +37,20 @@ class Problem:
     """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
 
     `first` (N, c, *shape): left-out predictions of a global model, or None to begin from nothing.
+    `groups` (N,): functions of the same number belong together.
     """
 
     grid: Grid
     u: np.ndarray
     s: np.ndarray
     first: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def of(self, rows: np.ndarray) -> Problem:
         """Some of the functions."""
         first = None if self.first is None else self.first[rows]
-        return Problem(self.grid, self.u[rows], self.s[rows], first)
+        groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
+        return Problem(self.grid, self.u[rows], self.s[rows], first, groups)
 
 
 @dataclass(frozen=True)
@@ -71,13 +74,15 @@ class Chain:
         return fields.s
 
 
-def held_out_of(n: int, seed: int) -> np.ndarray:
-    """Which of n functions (n,) are held out of all layers."""
+def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """Which of n functions (n,) are held out of all layers: whole groups, where functions belong together."""
     if n < _LEAST:
         raise InputError(f"layers need at least {_LEAST} functions, some of them to be held out; got {n}.")
-    held_out = np.zeros(n, bool)
-    held_out[np.random.default_rng(seed).permutation(n)[: round(_HELD_OUT * n)]] = True
-    return held_out
+    groups = np.arange(n) if groups is None or np.ptp(groups) == 0 else groups
+    count = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(len(count))
+    enough = int(np.searchsorted(np.cumsum(count[order]), round(_HELD_OUT * n))) + 1
+    return np.isin(groups, order[:enough])
 
 
 def fit_chain(
@@ -98,7 +103,7 @@ def fit_chain(
     """
     truth = problem.s.reshape(len(problem.s), -1)
     fields, sizes = Fields(problem.u, problem.first), reference_norms(function_norms(truth))
-    held_out = held_out_of(len(truth), seed)
+    held_out = held_out_of(len(truth), seed, problem.groups)
     norms, rest = sizes[held_out], ~held_out
     unseen, fields = fields.of(held_out), fields.of(rest)
     layers: list[Layer] = []

@@ -121,7 +121,7 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -
     if perf_counter() > deadline:
         return best, chain.error
     # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
-    unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed)))
+    unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed, small.groups)))
     ratios = {symmetry: _ratio(symmetry, chain, unseen) for symmetry in symmetries_of(problem.grid)}
     symmetry = min(ratios, key=lambda known: ratios[known])
     holds = ratios[symmetry] < _HOLDS

@@ -13,6 +13,7 @@ from elmonet.layers.choice import MOST_LAYERS, choose, default_width, first_plan
 from elmonet.layers.first import fitted_first, left_out_rows
 from elmonet.layers.forms import FieldForm, find_fields
 from elmonet.layers.grid import Grid
+from elmonet.layers.linked import linked_groups
 from elmonet.layers.symmetry import Symmetry
 from elmonet.layers.window import resampled
 from elmonet.metrics import relative_l2
@@ -75,18 +76,24 @@ def fit_layers(
     form, channels, states = find_fields(training, u, sensors, periodic)
     tell = progress or (lambda what, done, total: None)
     tell("the first model", 0, 1)
-    plan, problem = first_plan(form.grid), Problem(form.grid, channels, states)
-    model = None
-    if first != "nothing":
-        model = fitted_first(
-            ELMDeepONet(random_state=seed) if first is None else first, u, s, points, sensors
-        )
-        begun = Problem(form.grid, channels, states, form.states(left_out_rows(model)))
-        # Without a word of the user, both beginnings on few functions.
-        if first is None and choose(problem, plan, seed)[1] < choose(begun, plan, seed)[1]:
-            model = None
-        else:
-            problem = begun
+    plan, groups = first_plan(form.grid), linked_groups(training.X, training.y)
+    linked = len(np.unique(groups)) < len(groups)
+    problem = Problem(form.grid, channels, states, groups=groups if linked else None)
+    model, least = None, np.inf
+    if first is None:
+        # Left-out predictions say too much where a function's neighbours in time are known: from nothing then.
+        first = "nothing" if linked else ("nothing", ELMDeepONet(random_state=seed))
+    beginnings = first if isinstance(first, (tuple, list)) else (first,)
+    from_nothing = problem
+    for beginning in beginnings:
+        known, trial = None, from_nothing
+        if beginning != "nothing":
+            known = fitted_first(beginning, u, s, points, sensors)
+            start = form.states(left_out_rows(known))
+            trial = Problem(form.grid, channels, states, start, problem.groups)
+        error = choose(trial, plan, seed)[1] if len(beginnings) > 1 else 0.0
+        if error < least:
+            model, problem, least = known, trial, error
     tell("settings on few functions", 0, 1)
     plan, _ = choose(problem, plan, seed, deadline)
     most = MOST_LAYERS if layers is None else layers

@@ -22,7 +22,7 @@ def summary_of(found: Layered) -> str:
         f"outputs {outputs_in_words(found.form.outputs)}.",
         "Begins from nothing."
         if found.first is None
-        else f"Begins with a global model, {found.first.branch!r}: error {found.first_error:.3g}.",
+        else f"Begins with a global model, {found.first.branch_!r}: error {found.first_error:.3g}.",
     ]
     for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
         recipe = layer.features.recipe
