@@ -40,7 +40,7 @@ def layers(data):
     """Ours after each layer: seconds, expected error and test error."""
     begin = time.perf_counter()
     one_axis = data.points.shape[1] == 1
-    first = None if one_axis else AutoELMDeepONet(random_state=0)
+    first = None if one_axis else ("nothing", AutoELMDeepONet(random_state=0))
     model = LayeredELMDeepONet(first, random_state=0).fit(data.u_train, data.s_train, points=data.points)
     total = time.perf_counter() - begin
     found, records = model._found, model.layers_

@@ -81,7 +81,7 @@ def fit_layers(
     problem = Problem(form.grid, channels, states, groups=groups if linked else None)
     model, least = None, np.inf
     if first is None:
-        # Left-out predictions say too much where a function's neighbours in time are known: from nothing then.
+        # A function left out is not new where its neighbours in time are known: then from nothing.
         first = "nothing" if linked else ("nothing", ELMDeepONet(random_state=seed))
     beginnings = first if isinstance(first, (tuple, list)) else (first,)
     from_nothing = problem

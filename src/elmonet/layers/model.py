@@ -40,9 +40,9 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     Parameters
     ----------
-    first : an `ELMDeepONet` or `AutoELMDeepONet` whose left-out predictions the layers begin with; one that was
-        fitted to the same functions is used as it is. "nothing": the first layer begins. A tuple of these:
-        whichever is best on few functions. None: ``("nothing", ELMDeepONet())``.
+    first : an `ELMDeepONet` or `AutoELMDeepONet` whose left-out predictions the layers begin with; one that
+        was fitted to the same functions is used as it is. "nothing": the first layer begins. A tuple of
+        these: whichever is best on few functions. None: ``("nothing", ELMDeepONet())``.
     layers : how many; None: until functions held out no longer gain.
     width : random features of a layer; None: as many as the functions support.
     periodic : whether the fields go on at the other end of the grid; None: found from the data.
