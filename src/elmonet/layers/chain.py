@@ -1,0 +1,139 @@
+"""A chain of layers, and its error on functions that are held out of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import InputError
+from elmonet.layers.features import Fields, Recipe
+from elmonet.layers.grid import Grid
+from elmonet.layers.layer import Functions, Layer, fit_layer
+from elmonet.layers.symmetry import Symmetry
+from elmonet.metrics import function_norms, reference_norms
+
+__all__ = ["Chain", "LayerRecord", "Problem", "fit_chain", "held_out_of"]
+
+_HELD_OUT = 0.15  # of the functions
+_LEAST = 8  # functions
+_GAIN = 0.993  # of the error; a layer that gains less is the last one
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """The account of one layer: error of functions held out after it, seconds, features, ridge."""
+
+    error: float
+    seconds: float
+    features: int
+    alpha: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
+
+    `first` (N, c, *shape): left-out predictions of a global model, or None to begin from nothing.
+    `groups` (N,): functions of the same number belong together.
+    """
+
+    grid: Grid
+    u: np.ndarray
+    s: np.ndarray
+    first: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def of(self, rows: np.ndarray) -> Problem:
+        """Some of the functions."""
+        first = None if self.first is None else self.first[rows]
+        groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
+        return Problem(self.grid, self.u[rows], self.s[rows], first, groups)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Layers in turn, with the account of each."""
+
+    layers: tuple[Layer, ...]
+    records: tuple[LayerRecord, ...]
+
+    @property
+    def error(self) -> float:
+        """Of the functions held out, after the last layer."""
+        return self.records[-1].error if self.records else np.inf
+
+    def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
+        """Outputs (n, c, *shape) on a grid, of inputs u (n, C, *shape) and the first model's outputs."""
+        fields = Fields(u, first)
+        for layer in self.layers:
+            fields = fields.after(layer.update(fields, grid), layer.features.recipe.history)
+        assert fields.s is not None
+        return fields.s
+
+
+def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """Which of n functions (n,) are held out of all layers: whole groups, where functions belong together."""
+    if n < _LEAST:
+        raise InputError(f"layers need at least {_LEAST} functions, some of them to be held out; got {n}.")
+    groups = np.arange(n) if groups is None or np.ptp(groups) == 0 else groups
+    count = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(len(count))
+    enough = int(np.searchsorted(np.cumsum(count[order]), round(_HELD_OUT * n))) + 1
+    return np.isin(groups, order[:enough])
+
+
+def fit_chain(
+    problem: Problem,
+    recipes: list[Recipe],
+    seed: int,
+    *,
+    rows: int,
+    images: tuple[Symmetry, ...] = (),
+    all_layers: bool = False,
+    deadline: float = np.inf,
+    tell: Any = None,
+) -> Chain:
+    """Layer after layer by these recipes, until functions held out no longer gain.
+
+    Some functions are held out of all layers; the errors are theirs. They are not taken in afterwards: a
+    later layer corrects the errors of these earlier ones, and not those of layers that are fitted again.
+    """
+    truth = problem.s.reshape(len(problem.s), -1)
+    fields, sizes = Fields(problem.u, problem.first), reference_norms(function_norms(truth))
+    held_out = held_out_of(len(truth), seed, problem.groups)
+    norms, rest = sizes[held_out], ~held_out
+    unseen, fields = fields.of(held_out), fields.of(rest)
+    layers: list[Layer] = []
+    records: list[LayerRecord] = []
+
+    def error(s: np.ndarray | None) -> float:
+        if s is None:
+            return np.inf
+        return float(np.mean(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms))
+
+    before = error(unseen.s)
+    for k, recipe in enumerate(recipes):
+        begin = perf_counter()
+        if begin > deadline:
+            break
+        points = min(rows, problem.grid.size)
+        seen = Functions(fields, problem.s[rest], sizes[rest]), Functions(unseen, problem.s[held_out], norms)
+        layer = fit_layer(recipe, seed + 1 + k, problem.grid, *seen, points, images)
+        after = unseen.after(layer.update(unseen, problem.grid), recipe.history)
+        now = error(after.s)
+        if not all_layers and now >= before:
+            break
+        layers.append(layer)
+        going = k + 1 < len(recipes) and (all_layers or now < _GAIN * before)
+        if going:
+            unseen, before = after, now
+            fields = fields.after(layer.update(fields, problem.grid), recipe.history)
+        records.append(LayerRecord(now, perf_counter() - begin, len(layer.coefficients), layer.alpha))
+        if tell is not None:
+            tell(records[-1])
+        if not going:
+            break
+    return Chain(tuple(layers), tuple(records))

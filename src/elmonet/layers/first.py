@@ -1,0 +1,48 @@
+"""The global model that a chain begins with, and what it says of its own training functions left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from elmonet._check import InputError
+
+__all__ = ["fitted_first", "left_out_rows"]
+
+
+def fitted_first(first: Any, X: Any, y: Any, points: Any, sensors: Any) -> Any:
+    """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
+    known = getattr(first, "best_model_", first)
+    if _knows(known, X):
+        return known
+    model = clone(first).fit(X, y, points=points, sensors=sensors)
+    return getattr(model, "best_model_", model)
+
+
+def left_out_rows(model: Any) -> np.ndarray:
+    """What the model says of each training function if it is left out: rows (N, c M) of its outputs."""
+    found = model._fitted()
+    if found.outputs.lift is not None:
+        raise InputError("a chain cannot begin with a model that has a lift: take it off the outputs.")
+    try:
+        left_out = found.solution.left_out()
+    except AttributeError as error:
+        raise InputError(
+            "a chain begins with what its first model says of training functions left out; this one cannot "
+            f"say: {error} Use a model with Ridge, fitted in memory."
+        ) from None
+    return np.asarray(found.outputs.values(left_out.T), np.float64)
+
+
+def _knows(model: Any, X: Any) -> bool:
+    """Whether a model was fitted to just these functions, and can leave them out."""
+    if getattr(model, "_found", None) is None or model._found.solution.fit is None:
+        return False
+    try:
+        same = bool(model.is_training_function(X).all())
+    except ValueError:
+        return False
+    n = len(next(iter(X.values())) if isinstance(X, dict) else X)
+    return same and model._found.solution.left_out().shape[1] == n

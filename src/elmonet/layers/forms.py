@@ -1,0 +1,190 @@
+"""From the user's functions to channels on a grid, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import InputError, coordinates, finite, plain
+from elmonet.form.outputs import OutputForm
+from elmonet.form.training import Training, place_points
+from elmonet.layers.grid import Grid, find_grid, find_periodic
+from elmonet.layers.window import resampled
+
+__all__ = ["FieldForm", "Part", "find_fields"]
+
+_MOST_NUMBERS = 32  # of an input that is not a field: each becomes a constant channel
+
+
+@dataclass(frozen=True)
+class Part:
+    """One input as the user gives it: `channels` fields on the grid, or numbers."""
+
+    name: str | None
+    shape: tuple[int, ...]
+    channels: int
+    is_field: bool
+
+
+@dataclass(frozen=True)
+class FieldForm:
+    """How functions come, and the channels that layers see of them.
+
+    Attributes
+    ----------
+    grid : the training grid.
+    order : (M,), the order that sorts the points onto it.
+    parts : the inputs.
+    outputs : the form of the outputs.
+    shift, scale : (C,), of the input channels: layers see (u - shift) / scale.
+    size : of the outputs: layers see rows of `outputs` divided by it.
+    """
+
+    grid: Grid
+    order: np.ndarray
+    parts: tuple[Part, ...]
+    outputs: OutputForm
+    shift: np.ndarray
+    scale: np.ndarray
+    size: float
+
+    def channels(self, X: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
+        """Inputs of the user, known at the points of a grid that `order` sorts, as layers see them."""
+        u = grid.without_repeats(_channels(X, self.parts, grid, order))
+        like = (-1, *[1] * len(grid.shape))
+        return (u - self.shift.reshape(like)) / self.scale.reshape(like)
+
+    def at_training_grid(self, X: Any, grid: Grid, order: np.ndarray) -> Any:
+        """Inputs known on another grid, as the user would give them on the training grid."""
+        back = np.argsort(self.order)
+        found: dict[Any, np.ndarray] = {}
+        for part, values in zip(self.parts, _arrays(X, self.parts), strict=True):
+            if part.is_field:
+                fields = _on_grid(values, part, grid, order)
+                fields = self.grid.with_repeats(resampled(grid.without_repeats(fields), grid, self.grid))
+                values = fields.reshape(len(fields), part.channels, -1)[..., back].reshape(-1, *part.shape)
+            found[part.name] = values
+        return found.get(None, found)
+
+    def states(self, rows: np.ndarray) -> np.ndarray:
+        """Training rows (N, c M) of `outputs` as layers see them, (N, c, *shape)."""
+        c = max(1, self.outputs.components)
+        fields = rows.reshape(len(rows), c, -1)[..., self.order].reshape(len(rows), c, *self.grid.given)
+        return self.grid.without_repeats(fields.astype(np.float64)) / self.size
+
+    def states_of(self, values: Any, grid: Grid) -> np.ndarray:
+        """Outputs of another model at the sorted points of a grid, (n, M), ..., as layers see them."""
+        form = self.outputs
+        if form.names is not None:
+            values = np.stack([values[name] for name in form.names], axis=1)
+        elif form.axis is None:
+            values = values.reshape(len(values), 1, -1)
+        elif form.axis == len(form.shape) - 1:
+            values = np.moveaxis(values, -1, 1)
+        sizes = 1.0 if form.sizes is None else form.sizes[:, None]
+        rows = values.reshape(*values.shape[:2], -1) / sizes
+        return grid.without_repeats(rows.reshape(*values.shape[:2], *grid.given)) / self.size
+
+    def values(self, states: np.ndarray, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
+        """What layers say on a grid, as the user's outputs at its points in their own order."""
+        fields = grid.with_repeats(states) * self.size
+        rows = fields.reshape(*fields.shape[:2], -1)[..., np.argsort(order)]
+        return self.outputs.unpacked(rows.reshape(len(rows), -1), shape)
+
+
+def find_fields(
+    training: Training, X: Any, points_of_inputs: Any, periodic: bool | None
+) -> tuple[FieldForm, np.ndarray, np.ndarray]:
+    """The form of training functions, their input channels and their outputs as layers see them."""
+    if training.outputs.scattered:
+        raise InputError("layers need outputs on one grid; these are known at points of their own.")
+    grid, order = find_grid(training.outputs.points)
+    if min(grid.given) < 4:
+        raise InputError(
+            f"layers look at windows of a grid; one of {' x '.join(map(str, grid.given))} points is too "
+            "small for that: at least 4 along each axis."
+        )
+    if points_of_inputs is not None:
+        there = coordinates(place_points(points_of_inputs)[0])
+        if there.shape != training.outputs.points.shape or not np.allclose(there, training.outputs.points):
+            raise InputError(
+                "layers need inputs and outputs on the same grid; the sensors differ from the points. "
+                "elmonet.resample brings the inputs to the points."
+            )
+    parts = _parts_of(training, grid)
+    u = _channels(X, parts, grid, order)
+    c = max(1, training.outputs.components)
+    s = training.y.reshape(len(u), c, -1)[..., order].reshape(len(u), c, *grid.given)
+    varying = [i for i in range(u.shape[1]) if np.ptp(u[:, i].reshape(len(u), -1), axis=1).any()]
+    grid = find_periodic(grid, np.concatenate([u[:, varying], s], axis=1), periodic)
+    u = grid.without_repeats(u)
+    others = (0, *range(2, u.ndim))
+    scale = u.std(axis=others)
+    scale = np.where(scale > 0, scale, 1.0)
+    size = float(np.sqrt(np.mean(training.y.astype(np.float64) ** 2))) or 1.0
+    form = FieldForm(grid, order, parts, training.outputs, u.mean(axis=others), scale, size)
+    return form, form.channels(X, grid, order), form.states(training.y)
+
+
+def _parts_of(training: Training, grid: Grid) -> tuple[Part, ...]:
+    inputs, M = training.inputs, prod(grid.given)
+    names = inputs.names or (None,)
+    shapes = inputs.shapes or (inputs.given,)
+    parts = []
+    for name, shape in zip(names, shapes, strict=True):
+        size = prod(shape)
+        is_field = size % M == 0
+        if not is_field and (size > _MOST_NUMBERS or len(names) == 1):
+            raise InputError(
+                f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the "
+                f"input {'' if name is None else repr(name) + ' '}has {size} values. elmonet.resample brings "
+                "functions to other points; ELMDeepONet takes inputs and outputs at different ones."
+            )
+        parts.append(Part(name, shape, size // M if is_field else size, is_field))
+    if not any(part.is_field for part in parts):
+        raise InputError("layers need at least one input that is a field on the grid of the outputs.")
+    return tuple(parts)
+
+
+def _arrays(X: Any, parts: tuple[Part, ...]) -> list[np.ndarray]:
+    """The arrays of all parts."""
+    if parts[0].name is None:
+        given = [X]
+    else:
+        pairs = X.items() if isinstance(X, dict) else enumerate(X)
+        named = {str(name): values for name, values in pairs}
+        if set(named) != {part.name for part in parts}:
+            raise InputError(
+                f"this model has the inputs {', '.join(str(p.name) for p in parts)}; got {', '.join(named)}."
+            )
+        given = [named[str(part.name)] for part in parts]
+    arrays = [np.asarray(plain(values), dtype=np.float64) for values in given]
+    for values in arrays:
+        finite(values, "X")
+    return arrays
+
+
+def _on_grid(values: np.ndarray, part: Part, grid: Grid, order: np.ndarray) -> np.ndarray:
+    """One input as fields (n, channels, *given)."""
+    n = len(values)
+    if values.ndim < 2 or values.size != n * part.channels * len(order):
+        raise InputError(
+            f"each input must be known at the {len(order)} points of the outputs; X has the shape "
+            f"{values.shape}. For inputs on another grid of the same domain, give predict its points."
+        )
+    return values.reshape(n, part.channels, -1)[..., order].reshape(n, part.channels, *grid.given)
+
+
+def _channels(X: Any, parts: tuple[Part, ...], grid: Grid, order: np.ndarray) -> np.ndarray:
+    """All inputs as channels (n, C, *given); numbers are constant."""
+    channels = []
+    for part, values in zip(parts, _arrays(X, parts), strict=True):
+        if part.is_field:
+            channels.append(_on_grid(values, part, grid, order))
+        else:
+            numbers = values.reshape(len(values), part.channels, *[1] * len(grid.given))
+            channels.append(np.broadcast_to(numbers, (*numbers.shape[:2], *grid.given)))
+    return np.concatenate(channels, axis=1)

@@ -1,0 +1,125 @@
+"""A layered model as a header and arrays, and back; random weights are stored as their seeds."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from elmonet._check import FileError
+from elmonet.form.outputs import OutputForm
+from elmonet.layers.chain import Chain, LayerRecord
+from elmonet.layers.features import Features, Recipe
+from elmonet.layers.fitting import Layered
+from elmonet.layers.forms import FieldForm, Part
+from elmonet.layers.grid import Grid
+from elmonet.layers.layer import Layer
+from elmonet.layers.symmetry import Symmetry
+from elmonet.model import ELMDeepONet
+from elmonet.saving import _outputs_to_store, _restored_outputs
+from elmonet.saving import restore as restore_first
+from elmonet.saving import to_store as first_to_store
+from elmonet.store import digest
+
+__all__ = ["restore", "to_store"]
+
+_FIRST = "first."
+
+
+def to_store(found: Layered) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a file."""
+    form = found.form
+    arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
+    header: dict[str, Any] = {
+        "model": "LayeredELMDeepONet",
+        "grid": asdict(form.grid),
+        "parts": [asdict(part) for part in form.parts],
+        "outputs": _outputs_to_store(form.outputs, arrays),
+        "size": form.size,
+        "error": found.error,
+        "first_error": found.first_error,
+        "largest": found.largest,
+        "symmetries": [asdict(symmetry) for symmetry in found.symmetries],
+        "layers": [_layer_to_store(k, layer, arrays) for k, layer in enumerate(found.chain.layers)],
+        "records": [asdict(record) for record in found.chain.records],
+        "first": None,
+    }
+    if found.first is not None:
+        header["first"], own = first_to_store(found.first, found.first._fitted(), None, False)
+        arrays |= {_FIRST + name: array for name, array in own.items()}
+    return header, arrays
+
+
+def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layered:
+    """The inverse of `to_store`."""
+    if header.get("model") != "LayeredELMDeepONet":
+        raise FileError(f"{str(path)!r} holds another kind of model: read it with elmonet.load.")
+    try:
+        grid = Grid(**_tuples(header["grid"]))
+        outputs: OutputForm = _restored_outputs(header["outputs"], arrays)
+        parts = tuple(Part(**_tuples(part)) for part in header["parts"])
+        form = FieldForm(
+            grid, arrays["order"], parts, outputs, arrays["shift"], arrays["scale"], header["size"]
+        )
+        first = None
+        if header["first"] is not None:
+            own = {n.removeprefix(_FIRST): a for n, a in arrays.items() if n.startswith(_FIRST)}
+            first = restore_first(ELMDeepONet, header["first"], own)
+        symmetries = tuple(Symmetry(**_tuples(symmetry)) for symmetry in header["symmetries"])
+        layers = tuple(
+            _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
+        )
+        records = tuple(LayerRecord(**record) for record in header["records"])
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise FileError(
+            f"{str(path)!r} does not describe a layered model that this elmonet knows "
+            f"({type(error).__name__}: {error}). It may come from a development version; fit "
+            "and save the model again."
+        ) from error
+    return Layered(
+        form,
+        first,
+        Chain(layers, records),
+        header["error"],
+        header["first_error"],
+        symmetries,
+        header["largest"],
+    )
+
+
+def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    features = layer.features
+    arrays |= {
+        f"layer{k}.mean": features.mean,
+        f"layer{k}.deviation": features.deviation,
+        f"layer{k}.coefficients": layer.coefficients,
+    }
+    return {
+        "recipe": asdict(features.recipe),
+        "seed": features.seed,
+        "channels": features.channels,
+        "alpha": layer.alpha,
+        "drawn": digest(list(features.weights)),
+    }
+
+
+def _restored_layer(
+    k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
+) -> Layer:
+    recipe = Recipe(**_tuples(record["recipe"]))
+    channels = tuple(record["channels"])
+    kept = (arrays[f"layer{k}.{name}"] for name in ("mean", "deviation"))
+    features = Features(recipe, record["seed"], grid, channels, *kept)
+    if digest(list(features.weights)) != record["drawn"]:
+        raise FileError(
+            f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
+            "other numbers. Load the file with the NumPy that wrote it."
+        )
+    return Layer(features, arrays[f"layer{k}.coefficients"], record["alpha"], images)
+
+
+def _tuples(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON's lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}

@@ -1,0 +1,125 @@
+"""Layers whose targets are local operators that they can express exactly; sums; symmetries."""
+
+import numpy as np
+import pytest
+
+from elmonet.interpolation import grid_points
+from elmonet.layers import layer as module
+from elmonet.layers.chain import Problem, fit_chain
+from elmonet.layers.features import Fields, Recipe
+from elmonet.layers.grid import find_grid, find_periodic
+from elmonet.layers.layer import Functions, Layer, fit_layer
+from elmonet.layers.sums import Sums, least_on
+from elmonet.layers.symmetry import Symmetry, symmetries_of
+
+pytestmark = pytest.mark.numerics
+
+RNG = np.random.default_rng(1)
+
+
+def smooth(n, shape):
+    """Random periodic fields (n, 1, *shape)."""
+    noise = np.fft.fftn(RNG.standard_normal((n, *shape)), axes=range(1, 1 + len(shape)))
+    k = np.meshgrid(*(np.fft.fftfreq(m, 1 / m) for m in shape), indexing="ij")
+    noise *= np.exp(-sum(q**2 for q in k) / 18)
+    return np.real(np.fft.ifftn(noise, axes=range(1, 1 + len(shape))))[:, None] * np.sqrt(np.prod(shape))
+
+
+def periodic_grid(*shape):
+    grid, _ = find_grid(grid_points([np.arange(m) / m for m in shape]))
+    return find_periodic(grid, smooth(1, shape), True)
+
+
+def parted(u, s):
+    """The functions that a layer is fitted to, and some that are held out."""
+    return Functions(Fields(u[8:]), s[8:], np.ones(len(u) - 8)), Functions(Fields(u[:8]), s[:8], np.ones(8))
+
+
+def laplacian(u):
+    return sum(np.roll(u, 1, a) - 2 * u + np.roll(u, -1, a) for a in range(2, u.ndim))
+
+
+@pytest.mark.parametrize("shape", [(40,), (12, 14)])
+def test_a_step_of_the_heat_equation_is_exact(shape):
+    d, u = len(shape), smooth(60, shape)
+    recipe = Recipe((2,) * d, (1,) * d, (1,) * d, width=20)
+    chain = fit_chain(Problem(periodic_grid(*shape), u, u + 0.2 * laplacian(u)), [recipe], 0, rows=30)
+    new = smooth(5, shape)
+    wanted = new + 0.2 * laplacian(new)
+    found = chain(new, None, periodic_grid(*shape))
+    assert np.linalg.norm(found - wanted) < 1e-8 * np.linalg.norm(wanted)
+    assert chain.records[0].error < 1e-8
+
+
+def test_products_of_inputs_with_differences_of_the_prediction_are_exact():
+    # s - s_0 = u (s_0 - its neighbour): bilinear, so that no random feature is needed.
+    grid, u, start = periodic_grid(10, 11), smooth(60, (10, 11)), smooth(60, (10, 11))
+    s = start + 0.1 * u * (np.roll(start, -1, 3) - start)
+    recipe = Recipe((1, 1), (1, 1), (1, 1), products=(0, 0), differences=True, width=5)
+    chain = fit_chain(Problem(grid, u, s, start), [recipe], 0, rows=60)
+    assert chain.records[0].error < 1e-8
+
+
+def test_layers_commute_with_shifts():
+    grid, u = periodic_grid(40), smooth(50, (40,))
+    recipe = Recipe((5,), (1,), (5,), widths=(0.05, 0.1), width=50, activation="tanh")
+    chain = fit_chain(Problem(grid, u, np.tanh(u) + laplacian(u)), [recipe] * 3, 0, rows=20, all_layers=True)
+    shifted = chain(np.roll(u, 7, axis=2), None, grid)
+    np.testing.assert_allclose(shifted, np.roll(chain(u, None, grid), 7, axis=2), atol=1e-9)
+
+
+def test_sums_over_blocks_are_the_sums_over_all_rows(monkeypatch):
+    grid, u = periodic_grid(16), smooth(40, (16,))
+    recipe = Recipe((2,), (1,), (2,), width=10)
+    settings = recipe, 3, grid, *parted(u, np.sin(u)), 16
+    at_once = fit_layer(*settings)
+    monkeypatch.setattr(module, "_ENTRIES", 1)  # a function at a time
+    np.testing.assert_allclose(fit_layer(*settings).coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9)
+
+
+def test_coefficients_are_those_of_least_squares():
+    Phi, t = RNG.standard_normal((200, 12)) * np.geomspace(1e-3, 1e3, 12), RNG.standard_normal((200, 2))
+    sums, held_out = Sums.empty(12, 2), Sums.empty(12, 2)
+    for rows in np.array_split(np.arange(150), 4):
+        sums.add(np.ascontiguousarray(Phi[rows]), t[rows])
+    held_out.add(np.ascontiguousarray(Phi[150:]), t[150:])
+    wanted = np.linalg.lstsq(Phi[:150], t[:150])[0]
+    found = sums.solved(1e-13)
+    assert found is not None
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert held_out.missed(wanted) == pytest.approx(np.sum((t[150:] - Phi[150:] @ wanted) ** 2), rel=1e-9)
+    _, alpha = least_on(held_out, sums)
+    assert alpha > 1e-3  # nothing but noise
+
+
+def test_symmetries_are_their_own_inverses():
+    fields = RNG.standard_normal((2, 1, 5, 5))
+    found = symmetries_of(periodic_grid(5, 5))
+    for symmetry in found:
+        np.testing.assert_array_equal(symmetry(symmetry(fields)), fields)
+    assert Symmetry((False, False), exchanged=True) in found
+    assert Symmetry((False, False), exchanged=True) not in symmetries_of(periodic_grid(5, 6))
+
+
+def test_a_layer_has_the_symmetries_that_it_is_given():
+    grid, u = periodic_grid(30), smooth(30, (30,))
+    odd = Symmetry((True,), sign=-1)
+    recipe = Recipe((3,), (1,), (3,), width=30, activation="tanh")
+    layer = fit_layer(recipe, 0, grid, *parted(u, u**2), 10, (odd,))
+    assert isinstance(layer, Layer)
+    fields = Fields(smooth(4, (30,)))
+    np.testing.assert_allclose(
+        layer.update(fields.image(odd), grid), odd(layer.update(fields, grid)), atol=1e-10
+    )
+
+
+def test_exchanged_axes_on_a_grid_that_is_not_square():
+    grid, u = periodic_grid(8, 8), smooth(40, (8, 8))
+    recipe = Recipe((1, 1), (1, 1), (1, 1), width=10)
+    exchange = Symmetry((False, False), exchanged=True)
+    layer = fit_layer(recipe, 0, grid, *parted(u, u + laplacian(u)), 30, (exchange,))
+    fine, _ = grid.of_same_domain(grid_points([np.arange(16) / 16, np.arange(24) / 24]))
+    new = smooth(3, (16, 24))
+    found = layer.update(Fields(new), fine)
+    there = layer.update(Fields(np.swapaxes(new, 2, 3)), fine.exchanged)
+    np.testing.assert_allclose(np.swapaxes(there, 2, 3), found, atol=1e-9)

@@ -1,0 +1,190 @@
+"""LayeredELMDeepONet as a user meets it."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, relative_l2
+from elmonet._check import ExtrapolationWarning
+from elmonet.interpolation import grid_points
+from elmonet.layers import LayeredELMDeepONet, load_layers
+from elmonet.layers.chain import held_out_of
+from elmonet.layers.linked import linked_groups
+
+pytestmark = pytest.mark.numerics
+
+K = 2 * np.pi * np.arange(1, 4)
+
+
+def functions(n, x, seed=0):
+    """Periodic functions of the unit interval, and u + u^2 / 2 + u_xx / 100."""
+    a, b = np.random.default_rng(seed).uniform(-1, 1, (2, n, 3)) / 2
+    cos, sin = np.cos(np.outer(K, x)), np.sin(np.outer(K, x))
+    u = a @ cos + b @ sin
+    return u, u + u**2 / 2 - ((a * K**2) @ cos + (b * K**2) @ sin) / 100
+
+
+X = np.linspace(0, 1, 32, endpoint=False)
+
+
+@pytest.fixture(scope="module")
+def model():
+    u, s = functions(200, X)
+    return LayeredELMDeepONet("nothing", layers=2, width=100, random_state=0).fit(u, s, points=X)
+
+
+def test_it_learns_a_local_operator(model):
+    u, s = functions(100, X, seed=1)
+    error = relative_l2(model.predict(u), s)
+    assert error < 2e-3
+    assert model.periodic_ == (True,)
+    assert "periodic" in model.summary()
+    assert model.score(u, s) > 0.99999
+    assert [set(record) for record in model.layers_] == [{"error", "seconds", "features", "alpha"}] * 2
+
+
+def test_the_expected_error_is_that_of_functions_it_has_not_seen(model):
+    u, s = functions(200, X)
+    unseen = held_out_of(len(u), 0)
+    assert relative_l2(model.predict(u[unseen]), s[unseen]) == pytest.approx(model.expected_error_, rel=1e-6)
+    u, s = functions(1000, X, seed=2)
+    assert relative_l2(model.predict(u), s) == pytest.approx(model.expected_error_, rel=0.3)
+
+
+@pytest.mark.parametrize("n", [64, 48, 32])
+@pytest.mark.parametrize("ends", [True, False])
+def test_on_another_resolution_it_says_the_same(model, n, ends):
+    fine = np.linspace(0, 1, n + ends, endpoint=ends)
+    u, s = functions(20, fine, seed=3)
+    coarse, _ = functions(20, X, seed=3)
+    error = relative_l2(model.predict(u, points=fine), s)
+    assert error < 2 * relative_l2(model.predict(coarse), functions(20, X, seed=3)[1]) + 1e-6
+
+
+def test_a_global_model_first_and_other_resolutions():
+    u, s = functions(100, X)
+    first = ELMDeepONet(random_state=0).fit(u, s, points=X)
+    model = LayeredELMDeepONet(first, layers=1, width=50, random_state=0).fit(u, s, points=X)
+    assert model.first_ is first
+    fine = np.linspace(0, 1, 64, endpoint=False)
+    u, s = functions(20, fine, seed=3)
+    assert relative_l2(model.predict(u, points=fine), s) < 0.01
+
+
+def test_save_and_load(model, tmp_path):
+    u, _ = functions(10, X, seed=1)
+    model.save(tmp_path / "model.elm")
+    again = load_layers(tmp_path / "model.elm")
+    np.testing.assert_array_equal(again.predict(u), model.predict(u))
+    assert again.summary() == model.summary()
+    assert (tmp_path / "model.elm").stat().st_size < 50_000
+    ELMDeepONet().fit(*functions(30, X), points=X).save(tmp_path / "other.elm")
+    with pytest.raises(FileError, match="another kind"):
+        load_layers(tmp_path / "other.elm")
+
+
+def test_save_and_load_with_a_global_model_and_float32(tmp_path):
+    u, s = (A.astype(np.float32) for A in functions(100, X))
+    model = LayeredELMDeepONet(ELMDeepONet(), layers=1, width=20, random_state=0).fit(u, s, points=X)
+    model.save(tmp_path / "model.elm")
+    assert model.predict(u).dtype == np.float32
+    np.testing.assert_array_equal(load_layers(tmp_path / "model.elm").predict(u), model.predict(u))
+
+
+def test_rollout_of_a_heat_step():
+    k2 = np.exp(-(K**2) * 1e-3)
+    a = np.random.default_rng(0).standard_normal((150, 3))
+    waves = np.sin(np.outer(K, X))
+    model = LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0)
+    model.fit(a @ waves, (a * k2) @ waves, points=X)
+    found = model.rollout(a[:3] @ waves, steps=10)
+    for step in (0, 9):
+        np.testing.assert_allclose(found[:, step], (a[:3] * k2 ** (step + 1)) @ waves, atol=1e-5)
+
+
+def test_a_rollout_that_leaves_the_training_functions_stops():
+    a = np.random.default_rng(0).standard_normal((100, 3))
+    waves = np.sin(np.outer(K, X))
+    model = LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0)
+    model.fit(a @ waves, 1.5 * a @ waves, points=X)
+    with pytest.warns(ExtrapolationWarning, match="left what the training"):
+        found = model.rollout(a[:2] @ waves, steps=20)
+    assert np.isfinite(found[:, 0]).all()
+    assert np.isnan(found[:, -1]).all()
+
+
+def test_fields_in_two_dimensions_with_several_inputs_and_components():
+    rng, x = np.random.default_rng(0), np.linspace(0, 1, 10)
+    points = grid_points([x, x])
+    modes = np.stack(
+        [np.cos(np.pi * (i * points[:, 0] + j * points[:, 1])) for i in range(3) for j in range(3)]
+    )
+    f, g = (rng.standard_normal((80, 9)) @ modes for _ in range(2))
+    nu = rng.uniform(1, 2, (80, 1))
+    s = np.stack([f * g + nu, 100 * (f - nu * g)], axis=-1)
+    model = LayeredELMDeepONet("nothing", layers=1, width=300, random_state=0)
+    model.fit({"f": f, "g": g, "nu": nu}, s, points=points)
+    assert model.periodic_ == (False, False)
+    found = model.predict({"f": f, "g": g, "nu": nu})
+    assert found.shape == s.shape
+    assert relative_l2(found[..., 1], s[..., 1]) < 0.15
+    some = rng.permutation(100)  # the order of the points does not matter
+    again = clone(model).fit({"f": f[:, some], "g": g[:, some], "nu": nu}, s[:, some], points=points[some])
+    np.testing.assert_allclose(
+        again.predict({"f": f[:, some], "g": g[:, some], "nu": nu}), found[:, some], rtol=1e-6
+    )
+
+
+def test_wrong_calls():
+    u, s = functions(30, X)
+    with pytest.raises(InputError, match="on one grid"):
+        LayeredELMDeepONet().fit(u[:, :20], s, points=X)
+    with pytest.raises(InputError, match="too small"):
+        LayeredELMDeepONet().fit(u[:, :3], s[:, :3], points=X[:3])
+    with pytest.raises(InputError, match="same grid"):
+        LayeredELMDeepONet().fit(u, s, points=X, sensors=X + 0.3)
+    with pytest.raises(InputError, match="functions"):
+        LayeredELMDeepONet("nothing").fit(u[:4], s[:4], points=X)
+    with pytest.raises(NotFittedError):
+        LayeredELMDeepONet().predict(u)
+    with pytest.raises(InputError, match="periodic"):
+        LayeredELMDeepONet(periodic="yes").fit(u, s, points=X)
+    model = LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0).fit(u, s, points=X)
+    with pytest.raises(InputError, match="known at"):
+        model.predict(u[:, :20])
+    with pytest.raises(InputError, match="NaN"):
+        model.predict(np.full_like(u, np.nan))
+
+
+def test_only_symmetries_that_the_data_have_are_used():
+    u, _ = functions(150, X)
+    slope = (np.roll(u, -1, 1) - np.roll(u, 1, 1)) * 8
+    model = LayeredELMDeepONet("nothing", layers=1, width=60, random_state=0)
+    # u -> u + u_x has no reflection; u -> u - u u_x / 10 has that with a change of sign only.
+    assert not any("reversed" in found for found in model.fit(u, u + slope / 10, points=X).symmetries_)
+    found = model.fit(u, u - u * slope / 10, points=X).symmetries_
+    assert found == ["axis 1 reversed, values times -1"]
+    assert "Symmetries" in model.summary()
+    image = -u[:5, ::-1]
+    np.testing.assert_allclose(model.predict(image), -model.predict(u[:5])[:, ::-1], atol=1e-9)
+
+
+def test_steps_of_a_trajectory_are_held_out_together():
+    a = np.random.default_rng(0).standard_normal((12, 10, 1))
+    steps = a * 0.9 ** np.arange(6)  # 10 trajectories of 5 steps, at 12 points
+    u, s = steps[:, :, :-1], steps[:, :, 1:]
+    u, s = (A.transpose(1, 2, 0).reshape(50, 12) for A in (u, s))
+    groups = linked_groups(u, s)
+    np.testing.assert_array_equal(groups, np.repeat(np.arange(10), 5))
+    held_out = held_out_of(50, 0, groups).reshape(10, 5)
+    assert (held_out.all(axis=1) | ~held_out.any(axis=1)).all()
+    assert 5 <= held_out.sum() <= 15
+    assert len(set(linked_groups(u[:, ::-1], s))) == 50
+
+
+def test_the_best_of_several_beginnings():
+    u, s = functions(100, X)
+    first = ELMDeepONet(random_state=0).fit(u, s, points=X)
+    model = LayeredELMDeepONet(("nothing", first), layers=1, width=50, random_state=0).fit(u, s, points=X)
+    assert model.first_ is None or model.first_ is first
+    assert clone(model).fit(u, s, points=X).expected_error_ == pytest.approx(model.expected_error_, rel=1e-6)
