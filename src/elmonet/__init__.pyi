@@ -28,6 +28,7 @@ from .features import Masked as Masked
 from .features import PerComponent as PerComponent
 from .features import Several as Several
 from .features import Sinusoid as Sinusoid
+from .layers import LayeredELMDeepONet as LayeredELMDeepONet
 from .metrics import neg_relative_l2 as neg_relative_l2
 from .metrics import relative_l2 as relative_l2
 from .model import ELMDeepONet as ELMDeepONet

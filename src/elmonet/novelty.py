@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from elmonet._blas import gram, product
 from elmonet._check import ExtrapolationWarning, InputError
 
-__all__ = ["Memory", "Novelty"]
+__all__ = ["Memory", "Novelty", "fingerprints_of"]
 
 _MOST = 100_000  # functions whose fingerprints are kept
 _MARGIN = 2.0  # times the novelty of the most unusual training function, above which there is a warning
@@ -36,14 +36,14 @@ class Memory:
     @classmethod
     def of(cls, rows: np.ndarray, Z: np.ndarray | None = None) -> Memory:
         """Of training functions, as rows, and, to measure the novelty of others, as the branch sees them."""
-        known = np.sort(_fingerprints(rows)) if len(rows) <= _MOST else None
+        known = np.sort(fingerprints_of(rows)) if len(rows) <= _MOST else None
         return cls(known, None if Z is None else Novelty(Z))
 
     def has(self, rows: np.ndarray) -> np.ndarray:
         """Which functions (n,) are training functions, to the last bit."""
         if self.fingerprints is None:
             return np.zeros(len(rows), bool)
-        return np.isin(_fingerprints(rows), self.fingerprints)
+        return np.isin(fingerprints_of(rows), self.fingerprints)
 
     def novelty(self, Z: np.ndarray) -> np.ndarray:
         """How far each function (n,), as the branch sees it, is from the training functions."""
@@ -71,7 +71,7 @@ class Memory:
         return cls(arrays.get("fingerprints"), Novelty.from_arrays(kept) if kept else None)
 
 
-def _fingerprints(rows: np.ndarray) -> np.ndarray:
+def fingerprints_of(rows: np.ndarray) -> np.ndarray:
     """A number of 64 bits for each row."""
     rows = np.ascontiguousarray(rows.reshape(len(rows), -1), np.float64) + 0.0  # -0.0 is 0.0
     return np.array([int.from_bytes(blake2b(row, digest_size=8).digest()) for row in rows], np.uint64)

@@ -8,6 +8,7 @@ from typing import Any
 from elmonet._check import FileError, InputError, positive_integer
 from elmonet.data.blocks import read_rows
 from elmonet.form.training import points_once
+from elmonet.layers import load_layers
 from elmonet.model import ELMDeepONet
 from elmonet.saving import restore
 from elmonet.store import read
@@ -15,12 +16,14 @@ from elmonet.store import read
 __all__ = ["fit_blocks", "load", "predict_blocks"]
 
 
-def load(path: str | os.PathLike[str]) -> ELMDeepONet:
-    """Read a model that `ELMDeepONet.save` wrote; it predicts the same, bit for bit.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote, an `ELMDeepONet` or a `LayeredELMDeepONet`: the same predictions.
 
     Raises `FileError` for anything but a whole model's file.
     """
     header, arrays = read(path)
+    if isinstance(header, dict) and header.get("model") == "LayeredELMDeepONet":
+        return load_layers(path)
     try:
         return restore(ELMDeepONet, header, arrays)
     except (KeyError, TypeError, AttributeError, IndexError) as error:

@@ -23,7 +23,7 @@ from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.solve import Solution
 from elmonet.version_1 import from_version_1
 
-__all__ = ["restore", "to_store"]
+__all__ = ["outputs_to_store", "restore", "restored_outputs", "to_store"]
 
 _SETTINGS = ("scale_inputs", "log_inputs", "log_outputs", "missing")
 _ARRAYS_OF_SOLUTION = ("errors", "alphas", "path")
@@ -46,7 +46,7 @@ def to_store(
         "settings": {name: getattr(model, name) for name in _SETTINGS},
         "solver": None if model.solver is None else describe(model.solver),
         "inputs": _inputs_to_store(fitted.inputs, arrays),
-        "outputs": _outputs_to_store(fitted.outputs, arrays),
+        "outputs": outputs_to_store(fitted.outputs, arrays),
         "branch": describe_map(operator.branch, "branch", arrays, weights),
         "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
         "solution": _solution_to_store(fitted.solution, arrays),
@@ -67,7 +67,7 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
         header, arrays = from_version_1(header, arrays)
     branch = restore_map(header["branch"], "branch", arrays)
     trunk = restore_map(header["trunk"], "trunk", arrays)
-    inputs, outputs = _restored_inputs(header["inputs"], arrays), _restored_outputs(header["outputs"], arrays)
+    inputs, outputs = _restored_inputs(header["inputs"], arrays), restored_outputs(header["outputs"], arrays)
     solver = None if header["solver"] is None else build(header["solver"])
     own = trunk.trunk if outputs.components and isinstance(trunk, PerComponent) else trunk
     model = kind(clone(branch), clone(own), solver, **{name: header["settings"][name] for name in _SETTINGS})
@@ -106,7 +106,8 @@ def _restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> I
     )
 
 
-def _outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The record of a form in a header; its arrays go to `arrays`."""
     _keep(arrays, "outputs", points=form.points, sizes=form.sizes)
     _keep_affine(arrays, "outputs", form.box)
     record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered")}
@@ -116,7 +117,8 @@ def _outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[s
     return record | {"dtype": np.dtype(form.dtype).name}
 
 
-def _restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> OutputForm:
+def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> OutputForm:
+    """The inverse of `outputs_to_store`."""
     logs = record.get("logs")
     return OutputForm(
         tuple(record["shape"]),

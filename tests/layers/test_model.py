@@ -11,8 +11,6 @@ from elmonet.layers import LayeredELMDeepONet, load_layers
 from elmonet.layers.chain import held_out_of
 from elmonet.layers.linked import linked_groups
 
-pytestmark = pytest.mark.numerics
-
 K = 2 * np.pi * np.arange(1, 4)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from elmonet.novelty import _fingerprints
+from elmonet.novelty import fingerprints_of
 
 __all__ = ["linked_groups"]
 
@@ -20,7 +20,7 @@ def linked_groups(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     n = len(X)
     if X[0].size != y[0].size:
         return np.arange(n)
-    inputs, outputs = _fingerprints(X), _fingerprints(y)
+    inputs, outputs = fingerprints_of(X), fingerprints_of(y)
     order = np.argsort(inputs, kind="stable")
     place = np.minimum(np.searchsorted(inputs[order], outputs), n - 1)
     follower = order[place]

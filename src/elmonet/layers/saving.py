@@ -18,7 +18,7 @@ from elmonet.layers.grid import Grid
 from elmonet.layers.layer import Layer
 from elmonet.layers.symmetry import Symmetry
 from elmonet.model import ELMDeepONet
-from elmonet.saving import _outputs_to_store, _restored_outputs
+from elmonet.saving import outputs_to_store, restored_outputs
 from elmonet.saving import restore as restore_first
 from elmonet.saving import to_store as first_to_store
 from elmonet.store import digest
@@ -36,7 +36,7 @@ def to_store(found: Layered) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "model": "LayeredELMDeepONet",
         "grid": asdict(form.grid),
         "parts": [asdict(part) for part in form.parts],
-        "outputs": _outputs_to_store(form.outputs, arrays),
+        "outputs": outputs_to_store(form.outputs, arrays),
         "size": form.size,
         "error": found.error,
         "first_error": found.first_error,
@@ -58,7 +58,7 @@ def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[s
         raise FileError(f"{str(path)!r} holds another kind of model: read it with elmonet.load.")
     try:
         grid = Grid(**_tuples(header["grid"]))
-        outputs: OutputForm = _restored_outputs(header["outputs"], arrays)
+        outputs: OutputForm = restored_outputs(header["outputs"], arrays)
         parts = tuple(Part(**_tuples(part)) for part in header["parts"])
         form = FieldForm(
             grid, arrays["order"], parts, outputs, arrays["shift"], arrays["scale"], header["size"]
