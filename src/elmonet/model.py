@@ -237,7 +237,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
 
     def is_training_function(self, X: Any) -> np.ndarray:
         """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
-        return self._memory.has(self._fitted().inputs.rows(self, X))
+        return self._remembered().has(self._fitted().inputs.rows(self, X))
 
     def save(self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
@@ -261,7 +261,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is only there to go on with: the factor and the training functions."""
-        state = super().__getstate__() | {"_training": None}
+        state = super().__getstate__() | {"_training": None, "_memory": self._remembered()}
         if self._found is not None:
             solution = replace(self._found.solution, fit=None)
             state["_found"] = replace(self._found, solution=solution)
@@ -278,8 +278,14 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         """Fit to what was understood already."""
         self._forget()
         self._found = fit_training(self._prepared(training), training)
-        self._training, self._memory = training, Memory.of(training.X)
+        self._training = training
         return self
+
+    def _remembered(self) -> Memory:
+        """What is kept of the training functions; their fingerprints are made when they are first needed."""
+        if self._memory.fingerprints is None and self._training is not None:
+            self._memory = replace(self._memory, fingerprints=Memory.of(self._training.X).fingerprints)
+        return self._memory
 
     def _as_blocks(self) -> BlockFit:
         """A fit in blocks of the functions that `fit` had in memory."""

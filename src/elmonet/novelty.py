@@ -73,8 +73,9 @@ class Memory:
 
 def fingerprints_of(rows: np.ndarray) -> np.ndarray:
     """A number of 64 bits for each row."""
-    rows = np.ascontiguousarray(rows.reshape(len(rows), -1), np.float64) + 0.0  # -0.0 is 0.0
-    return np.array([int.from_bytes(blake2b(row, digest_size=8).digest()) for row in rows], np.uint64)
+    # Row by row, because a copy of all would count at the peak of a fit; -0.0 becomes 0.0.
+    digests = (blake2b(np.add(row, 0.0, dtype=np.float64), digest_size=8).digest() for row in rows)
+    return np.array([int.from_bytes(digest) for digest in digests], np.uint64)
 
 
 class Novelty:

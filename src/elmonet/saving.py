@@ -55,7 +55,7 @@ def to_store(
     arrays["C"] = operator.C
     if operator.lift is not None:
         arrays |= {"lift": operator.lift, "basis": operator.basis}
-    arrays |= model._memory.arrays()
+    arrays |= model._remembered().arrays()
     if blocks is not None:
         header["sums"] = blocks.state(arrays)
     return header, arrays

@@ -13,7 +13,7 @@ from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding
 __all__ = ["AtOneAlpha", "Cholesky", "largest_eigenvalue"]
 
 _BLOCK = 1 << 21  # entries of a temporary block
-_COLUMNS = 128  # that are copied together
+_COLUMNS = 32  # that are copied together
 _POWERS = 8  # steps of a power iteration
 
 
