@@ -184,12 +184,15 @@ class Problem:
 
 
 def lifted(span: Span, C: np.ndarray) -> dict[str, Any]:
-    """The matrices of a `Solution`: W, C, lift and basis."""
+    """The matrices of a `Solution`: W (made when it is asked for), C, lift and basis."""
     lift = span.lifting
-    W = C if lift is None else product(lift, C)
-    if not np.isfinite(W).all():
+    with np.errstate(over="ignore"):
+        largest = np.abs(C).max(initial=0.0) * (
+            1.0 if lift is None else len(C) * np.abs(lift).max(initial=0.0)
+        )
+    if not np.isfinite(largest):
         raise InputError(
             "W overflows: the outputs are too large for the inputs. Give both in units in which "
             "they are of order one."
         )
-    return {"W": W, "C": C, "lift": lift, "basis": span.Q}
+    return {"W": None, "C": C, "lift": lift, "basis": span.Q}

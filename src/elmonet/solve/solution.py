@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from elmonet._blas import product
+
 __all__ = ["Fit", "Solution"]
 
 _ARRAYS = ("W", "C", "lift", "basis", "errors", "alphas", "path", "fit")
@@ -104,3 +106,21 @@ class Solution:
         values = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS)
         parts = [f"{name}={v:.4g}" if isinstance(v, float) else f"{name}={v}" for name, v in values]
         return f"Solution({', '.join(parts)})"
+
+
+class _Product:
+    """W of a `Solution`: as it is given, or, if that is None, ``lift C``, made when it is first asked for."""
+
+    def __get__(self, solution: Solution | None, owner: Any = None) -> Any:
+        if solution is None:
+            raise AttributeError("W belongs to a solution")
+        if solution.__dict__["W"] is None and solution.C is not None:
+            W = solution.C if solution.lift is None else product(solution.lift, solution.C)
+            solution.__dict__["W"] = W
+        return solution.__dict__["W"]
+
+    def __set__(self, solution: Solution, W: np.ndarray | None) -> None:
+        solution.__dict__["W"] = W
+
+
+Solution.W = _Product()  # type: ignore[assignment]
