@@ -40,9 +40,8 @@ def fit_training(prepared: Prepared, training: Training) -> Fitted:
     else:
         found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
     solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
-    if (
-        outputs.scattered
-    ):  # the basis is that at the scattered points; the form keeps the corners of their box
+    if outputs.scattered:
+        # The basis is that at the scattered points, but the form keeps the corners of their box.
         solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
     operator = Operator.of(found.branch, found.trunk, solution, T)
     return Fitted(inputs, outputs, operator, solution)

@@ -12,7 +12,7 @@ from elmonet._check import InputError, coordinates, functions, plain
 from elmonet.form.transforms import Affine, log_inputs, standardise
 from elmonet.interpolation import as_grid
 
-__all__ = ["InputForm", "count_of", "find_inputs", "rows_of"]
+__all__ = ["InputForm", "count_of", "find_inputs", "is_array", "rows_of"]
 
 
 @dataclass(frozen=True)
@@ -181,18 +181,19 @@ def _several(X: Any, n: int | None) -> tuple[tuple[str, ...], tuple[tuple[int, .
 
 def _is_list_of_inputs(X: Any, n: int | None) -> bool:
     """Whether each entry holds all functions, and not each one function."""
-    if not X or not all(_is_array(part) and np.ndim(part) > 1 for part in X):
+    if not X or not all(is_array(part) and np.ndim(part) > 1 for part in X):
         return False
     return len({np.shape(part) for part in X}) > 1 or (len(X) != n and len(X[0]) == n)
 
 
-def _is_array(part: Any) -> bool:
+def is_array(part: Any) -> bool:
+    """Whether it is an array of any library, not a list."""
     return hasattr(part, "shape") and hasattr(part, "dtype")
 
 
 def _refuse_ragged(X: Any) -> None:
     """A list of functions that are measured at different sensors."""
-    if not isinstance(X, (list, tuple)) or not X or any(np.ndim(row) != 1 for row in X if _is_array(row)):
+    if not isinstance(X, (list, tuple)) or not X or any(np.ndim(row) != 1 for row in X if is_array(row)):
         return
     lengths = sorted({len(row) for row in X if hasattr(row, "__len__")})
     if len(lengths) > 1:

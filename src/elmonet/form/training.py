@@ -10,7 +10,7 @@ import numpy as np
 
 from elmonet._check import InputError, coordinates, outputs, plain, weights
 from elmonet.data.scattered import Scattered
-from elmonet.form.inputs import InputForm, find_inputs
+from elmonet.form.inputs import InputForm, find_inputs, is_array
 from elmonet.form.orientation import warn_of_columns
 from elmonet.form.outputs import OutputForm, find_outputs, find_scattered
 from elmonet.interpolation import grid_points
@@ -177,7 +177,7 @@ def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
         if y.values is None:
             raise InputError("this Scattered holds places but no values.")
         return y
-    if _is_array(y) and _is_array(points) and points.ndim == 3 and points.shape[:2] == y.shape[:2]:
+    if is_array(y) and is_array(points) and points.ndim == 3 and points.shape[:2] == y.shape[:2]:
         return Scattered.of(list(plain(y)), list(plain(points)))  # (N, M) values at points (N, M, d)
     if not isinstance(y, (list, tuple)) or not isinstance(points, (list, tuple)):
         return None
@@ -188,12 +188,8 @@ def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
     ]
     matching = len(y) == len(points) == len(sizes) and all(v == p for v, p in sizes)
     ragged = len(set(sizes)) > 1
-    own = matching and (ragged or all(_is_array(p) for p in points))
+    own = matching and (ragged or all(is_array(p) for p in points))
     return Scattered.of(y, points) if own or is_list_of_points(points) else None
-
-
-def _is_array(part: Any) -> bool:
-    return hasattr(part, "shape") and hasattr(part, "dtype")
 
 
 def _count(y: Any) -> int | None:
