@@ -13,10 +13,10 @@ from scipy.linalg import eigh
 from elmonet._blas import gram, product
 from elmonet._check import ExtrapolationWarning, InputError
 
-__all__ = ["Memory", "Novelty", "fingerprints_of"]
+__all__ = ["MARGIN", "Memory", "Novelty", "fingerprints_of", "warn_of_strange"]
 
 _MOST = 100_000  # functions whose fingerprints are kept
-_MARGIN = 2.0  # times the novelty of the most unusual training function, above which there is a warning
+MARGIN = 2.0  # times the novelty of the most unusual training function, above which there is a warning
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
 
 
@@ -78,6 +78,18 @@ def fingerprints_of(rows: np.ndarray) -> np.ndarray:
     return np.array([int.from_bytes(digest) for digest in digests], np.uint64)
 
 
+def warn_of_strange(strange: np.ndarray, stacklevel: int) -> None:
+    """Warn if some functions (n,) lie well beyond the training functions."""
+    if strange.any():
+        warnings.warn(
+            f"{int(strange.sum())} of {len(strange)} inputs (the first: row {int(np.argmax(strange))}) lie "
+            "outside what the training functions cover: the expected error does not hold for them. "
+            "Train on functions like these.",
+            ExtrapolationWarning,
+            stacklevel=stacklevel,
+        )
+
+
 class Novelty:
     """Leverage: how much of a function the others do not explain, compared with the training functions.
 
@@ -107,19 +119,11 @@ class Novelty:
 
     def strange(self, X: np.ndarray) -> np.ndarray:
         """Which functions lie well beyond the training functions."""
-        return self(X) > _MARGIN
+        return self(X) > MARGIN
 
     def warn(self, X: np.ndarray) -> None:
         """Warn if functions lie well beyond the training functions."""
-        strange = self.strange(X)
-        if strange.any():
-            warnings.warn(
-                f"{int(strange.sum())} of {len(X)} inputs (the first: row {int(np.argmax(strange))}) lie "
-                "outside what the training functions cover: the expected error does not hold for them. "
-                "Train on functions like these.",
-                ExtrapolationWarning,
-                stacklevel=4,
-            )
+        warn_of_strange(self.strange(X), stacklevel=5)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""

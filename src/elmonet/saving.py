@@ -23,7 +23,14 @@ from elmonet.recipe import build, describe, describe_map, restore_map
 from elmonet.solve import Solution
 from elmonet.version_1 import from_version_1
 
-__all__ = ["outputs_to_store", "restore", "restored_outputs", "to_store"]
+__all__ = [
+    "inputs_to_store",
+    "outputs_to_store",
+    "restore",
+    "restored_inputs",
+    "restored_outputs",
+    "to_store",
+]
 
 _SETTINGS = ("scale_inputs", "log_inputs", "log_outputs", "missing")
 _ARRAYS_OF_SOLUTION = ("errors", "alphas", "path")
@@ -45,7 +52,7 @@ def to_store(
         "model": "ELMDeepONet",
         "settings": {name: getattr(model, name) for name in _SETTINGS},
         "solver": None if model.solver is None else describe(model.solver),
-        "inputs": _inputs_to_store(fitted.inputs, arrays),
+        "inputs": inputs_to_store(fitted.inputs, arrays),
         "outputs": outputs_to_store(fitted.outputs, arrays),
         "branch": describe_map(operator.branch, "branch", arrays, weights),
         "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
@@ -67,7 +74,7 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
         header, arrays = from_version_1(header, arrays)
     branch = restore_map(header["branch"], "branch", arrays)
     trunk = restore_map(header["trunk"], "trunk", arrays)
-    inputs, outputs = _restored_inputs(header["inputs"], arrays), restored_outputs(header["outputs"], arrays)
+    inputs, outputs = restored_inputs(header["inputs"], arrays), restored_outputs(header["outputs"], arrays)
     solver = None if header["solver"] is None else build(header["solver"])
     own = trunk.trunk if outputs.components and isinstance(trunk, PerComponent) else trunk
     model = kind(clone(branch), clone(own), solver, **{name: header["settings"][name] for name in _SETTINGS})
@@ -88,13 +95,15 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     return model
 
 
-def _inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The record of a form in a header; its arrays go to `arrays`."""
     _keep(arrays, "inputs", order=form.order)
     _keep_affine(arrays, "inputs", form.scale)
     return {name: getattr(form, name) for name in ("given", "shape", "names", "shapes", "logarithms")}
 
 
-def _restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> InputForm:
+def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> InputForm:
+    """The inverse of `inputs_to_store`."""
     return InputForm(
         tuple(record["given"]),
         tuple(record["shape"]),

@@ -12,10 +12,17 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet._fitted import NotFittedError
+from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.repeats import Repeats, merge_repeats
-from elmonet.auto.search import Search
+from elmonet.auto.search import Search, Trial
 from elmonet.auto.unaligned import choose_unaligned
-from elmonet.auto.words import in_words, unaligned_in_words
+from elmonet.auto.words import (
+    in_words,
+    layers_not_used,
+    layers_on_leaderboard,
+    unaligned_in_words,
+    words_before_layers,
+)
 from elmonet.features import POD
 from elmonet.features.base import seed_from
 from elmonet.form.training import Training, points_once, understand
@@ -37,7 +44,10 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     Parameters
     ----------
-    time_budget : seconds after which no new candidate is begun; None: no limit.
+    layers : 0: a global model only. A number: so many layers that all points share follow it, or begin from
+        nothing, whichever is better; inputs and outputs must be fields on one uniform grid. None: layers are
+        tried where they are, and used where functions held out gain.
+    time_budget : seconds after which no new candidate and no new layer is begun; None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     log_inputs, log_outputs : False: logarithms are not tried. True: only logarithms are. None: they are tried
@@ -49,10 +59,13 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     Attributes
     ----------
-    best_model_ : a fitted `ELMDeepONet`: inspect it, save it, fit it again.
+    best_model_ : the fitted model: inspect it, save it, fit it again. An `ELMDeepONet`, or a
+        `LayeredELMDeepONet` where layers are better.
+    global_model_ : the best `ELMDeepONet`; the same, if there are no layers.
     expected_error_ : the relative error to expect on new functions that are drawn like these: the
         leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With
-        gaps and for scattered outputs, the error of functions held out; `error_kind_` says which of the two.
+        layers, with gaps and for scattered outputs, the error of functions held out; `error_kind_` says
+        which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
 
@@ -68,6 +81,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def __init__(
         self,
         *,
+        layers: int | None = None,
         time_budget: float | None = None,
         n_jobs: int = 1,
         progress: Any = False,
@@ -77,6 +91,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         points: Any = None,
         random_state: Any = None,
     ):
+        self.layers = layers
         self.time_budget = time_budget
         self.n_jobs = n_jobs
         self.progress = progress
@@ -91,25 +106,36 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         points = points_once(self.points, points, "AutoELMDeepONet")
         training = understand(self, X, y, points, sensors=sensors, gaps=gaps)
+        layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
+        deadline = np.inf if budget is None else perf_counter() + budget
         seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
+        self.__dict__.pop("best_model_", None)
         with bar as hook:
             if training.outputs.scattered or training.has_gaps:
-                self._choose_unaligned(training, seed, budget, hook)
+                if layers:
+                    raise InputError(f"layers={layers} needs outputs without gaps, on one grid.")
+                self._choose_unaligned(training, seed, deadline, hook)
             else:
-                self._choose(training, seed, budget, n_jobs, hook)
-        model = self.best_model_
+                training, self.repeats_ = merge_repeats(training)
+                search, best = self._choose(training, seed, budget, n_jobs, hook)
+                if layers != 0:
+                    self._try_layers(training, sensors, search, best, layers, deadline, hook)
+        model = self.global_model_
         for name in ("input_shape_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
         model._memory = Memory.of(training.X, model._fitted().seen(training.X))
-        self.points_ = model.points_
+        if not hasattr(self, "best_model_"):
+            self.best_model_ = model
+        self.points_ = self.best_model_.points_
         return self
 
-    def _choose(self, training: Training, seed: int, budget: Any, n_jobs: int, hook: Any) -> None:
+    def _choose(
+        self, training: Training, seed: int, budget: Any, n_jobs: int, hook: Any
+    ) -> tuple[Search, Trial]:
         """Among all candidates, by leave-one-out."""
-        training, self.repeats_ = merge_repeats(training)
         search = Search(
             training,
             seed=seed,
@@ -126,23 +152,54 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         trunk = POD(None if training.outputs.components else rank)
         way: dict[str, Any] = {**search.ways[best.way]}
         model = ELMDeepONet(branch, trunk, Ridge("loo"), missing=self.missing, random_state=seed, **way)
-        self.best_model_ = model._fit(training)
+        self.global_model_ = model._fit(training)
         self.leaderboard_ = search.leaderboard()
         expected = model.solution_.loo_error + search.optimism(best)
         model._promise = expected, in_words(model, search, best, expected, self.repeats_)
+        return search, best
 
-    def _choose_unaligned(self, training: Training, seed: int, budget: Any, hook: Any) -> None:
+    def _try_layers(
+        self,
+        training: Training,
+        sensors: Any,
+        search: Search,
+        best: Trial,
+        layers: Any,
+        deadline: Any,
+        hook: Any,
+    ) -> None:
+        """Beside the global model that was chosen."""
+        model = self.global_model_
+        compared = compare_with_layers(
+            training,
+            sensors,
+            model,
+            layers=layers,
+            seed=search.seed,
+            deadline=deadline,
+            tell=hook or (lambda what, done, total: None),
+        )
+        if compared is None:
+            return
+        if compared.model is None:
+            words = model.summary() + "\n" + layers_not_used(compared)
+            model._promise = float(model.expected_error_ or 0.0), words
+            return
+        compared.model._words = words_before_layers(search, best, compared, self.repeats_)
+        self.best_model_ = compared.model
+        self.leaderboard_.insert(0, layers_on_leaderboard(compared, len(training.X)))
+
+    def _choose_unaligned(self, training: Training, seed: int, deadline: float, hook: Any) -> None:
         """Among few candidates, by functions held out."""
         for name in ("log_inputs", "log_outputs"):
             if getattr(self, name):
                 raise InputError(f"{name}=True is for outputs without gaps, at common points.")
-        deadline = np.inf if budget is None else perf_counter() + budget
-        self.best_model_, self.leaderboard_ = choose_unaligned(
+        self.global_model_, self.leaderboard_ = choose_unaligned(
             training, seed=seed, deadline=deadline, progress=hook
         )
-        self.repeats_ = Repeats(0, 0.0)
-        words = unaligned_in_words(self.best_model_, self.leaderboard_, training)
-        self.best_model_._promise = self.best_model_.solution_.expected_error, words
+        self.repeats_, model = Repeats(0, 0.0), self.global_model_
+        words = unaligned_in_words(model, self.leaderboard_, training)
+        model._promise = model.solution_.expected_error, words
 
     @property
     def expected_error_(self) -> float | None:
@@ -152,12 +209,12 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     @property
     def error_kind_(self) -> str | None:
         """How that was found: "leave-one-out" or "held out"."""
-        return self._best(AttributeError).solution_.error_kind
+        return self._best(AttributeError).error_kind_
 
     @property
     def loo_error_(self) -> float | None:
         """`expected_error_`, if it is a leave-one-out error."""
-        if self._best(AttributeError).solution_.error_kind != "leave-one-out":
+        if self.error_kind_ != "leave-one-out":
             raise AttributeError(
                 f"the error of this model is of another kind, {self.error_kind_!r}: read expected_error_."
             )
@@ -183,7 +240,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """Write `best_model_`, with its expected error and summary, to a file that `load` reads."""
         self._best().save(path, weights)
 
-    def _best(self, error: type[Exception] = NotFittedError) -> ELMDeepONet:
+    def _best(self, error: type[Exception] = NotFittedError) -> Any:
         if not hasattr(self, "best_model_"):
             raise error("this AutoELMDeepONet is not fitted yet: call fit with training data first.")
         return self.best_model_

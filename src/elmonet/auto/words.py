@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.auto.layers import Comparison
 from elmonet.auto.repeats import Repeats
 from elmonet.auto.search import Search, Trial
 from elmonet.fitting.words import outputs_in_words
 from elmonet.form.training import Training
 from elmonet.model import ELMDeepONet
 
-__all__ = ["in_words", "unaligned_in_words"]
+__all__ = [
+    "in_words",
+    "layers_not_used",
+    "layers_on_leaderboard",
+    "unaligned_in_words",
+    "words_before_layers",
+]
 
 _FEW = 50  # functions, below which the choice is uncertain
 _EXACT = 1e-8  # an error that is small enough for any use
@@ -28,6 +35,41 @@ def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: float, r
             *_advice(search, best, expected),
         ]
     )
+
+
+def words_before_layers(search: Search, best: Trial, compared: Comparison, repeats: Repeats) -> str:
+    """What is said of the data and of the best global model, where layers are used."""
+    return "\n".join(
+        [
+            *_data(search, repeats),
+            f"Chosen: layers that all points share. The best model without them, branch {best.candidate}, "
+            f"has the error {compared.before:.3g} where they have {compared.error:.3g}.",
+        ]
+    )
+
+
+def layers_not_used(compared: Comparison) -> str:
+    """That layers were tried, and why they are not used."""
+    found = "no gain on few functions" if compared.error is None else f"error {compared.error:.3g}"
+    return (
+        f"Layers that all points share were tried for {compared.seconds:.1f} s and are not used: {found}, "
+        f"against {compared.before:.3g} without."
+    )
+
+
+def layers_on_leaderboard(compared: Comparison, functions: int) -> dict[str, Any]:
+    """The row of the layers on the leaderboard."""
+    assert compared.model is not None
+    return {
+        "branch": f"{len(compared.model.layers_)} layers",
+        "log_inputs": False,
+        "scale_inputs": True,
+        "log_outputs": False,
+        "functions": functions,
+        "error": compared.error,
+        "alpha": compared.model.layers_[-1]["alpha"],
+        "seconds": compared.seconds,
+    }
 
 
 def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training) -> str:

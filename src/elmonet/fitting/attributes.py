@@ -27,6 +27,11 @@ class FittedAttributes:
         return self._fitted(AttributeError).solution
 
     @property
+    def error_kind_(self) -> str | None:
+        """How `expected_error_` was found: "leave-one-out", "gcv" or "held out"; None if nothing tells."""
+        return self.solution_.error_kind
+
+    @property
     def operator_(self) -> Operator:
         """The learned operator, from rows to values."""
         return self._fitted(AttributeError).operator

@@ -41,6 +41,10 @@ class InputForm:
         """Input functions as the user gives them, checked, as rows (N, *shape)."""
         return self.arranged(functions(estimator, self._packed(X), reset=False))
 
+    def trusted_rows(self, X: Any) -> np.ndarray:
+        """The same, of functions that were checked already."""
+        return self.arranged(self._packed(X))
+
     def seen(self, rows: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """Rows as the branch sees them."""
         rows = rows.astype(dtype, copy=False)
@@ -112,6 +116,17 @@ class InputForm:
         if self.order is not None:
             X = X[:, self.order]
         return X if self.shape == self.given else X.reshape(len(X), *self.shape)
+
+    def as_given(self, rows: np.ndarray) -> Any:
+        """Rows as the user gives them, an array or a dictionary: the inverse of `rows`."""
+        X = rows.reshape(len(rows), -1)
+        if self.order is not None:
+            X = X[:, np.argsort(self.order)]
+        if self.names is None or self.shapes is None:
+            return X.reshape(len(X), *self.given)
+        parts = np.split(X, np.cumsum([prod(shape) for shape in self.shapes])[:-1], axis=1)
+        named = zip(self.names, self.shapes, parts, strict=True)
+        return {name: part.reshape(len(X), *shape) for name, shape, part in named}
 
     def _balance(self) -> np.ndarray:
         sizes = [prod(shape) for shape in self.shapes or ()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -15,17 +15,21 @@ from elmonet.layers.grid import Grid
 from elmonet.layers.symmetry import Symmetry, symmetries_of
 from elmonet.metrics import relative_l2
 
-__all__ = ["MOST_LAYERS", "Plan", "choose", "default_width", "first_plan"]
+__all__ = ["MOST_LAYERS", "Plan", "best_beginning", "choose", "default_width", "few_of", "first_plan"]
 
 _FEW = 300  # functions on which settings are tried
 _NARROW = 300  # features of a trial
 _BETTER = 0.98  # of the error: less is no reason to change a setting
 _HOLDS = 1.1  # times the error of new functions, that their images under a symmetry may have
 _TRIAL_ROWS = 64  # points of a function in a trial
+_CLOSE = 1.5  # times the least error of a beginning, below which another one is tried with more features
+_WIDER = 4  # times as many
 _RADIUS = 31  # of a window of one axis
 MOST_LAYERS = 8
-_WIDTH = {1: 2500}  # random features for fields of one axis; of more:
-_WIDTH_OF_MORE = 1000
+_WIDTH = 6000  # random features for fields of one axis; of more:
+_WIDTH_OF_MORE = 1500
+_FIRST = 4  # times fewer in a first layer of one axis, which only begins
+_MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
 _ROWS_PER_FEATURE = 20  # values that it takes to determine a coefficient
 
 
@@ -38,18 +42,18 @@ class Plan:
     rows: int
     symmetries: tuple[Symmetry, ...] = ()
 
-    @property
-    def rows_of_image(self) -> int:
-        """At how many points each image of a function counts."""
-        return max(8, self.rows // (1 + len(self.symmetries)))
+    def rows_of_image(self, n: int) -> int:
+        """At how many points each image of n functions counts."""
+        return max(8, min(self.rows, _MOST_ROWS // n) // (1 + len(self.symmetries)))
 
     def recipes(self, layers: int, from_nothing: bool) -> list[Recipe]:
         """One for each layer."""
         return [self.first if k == 0 and from_nothing else self.other for k in range(layers)]
 
-    def with_width(self, width: int) -> Plan:
-        """With so many random features in each layer."""
-        return replace(self, first=replace(self.first, width=width), other=replace(self.other, width=width))
+    def with_width(self, width: int, first: int | None = None) -> Plan:
+        """With so many random features in each layer, or others in a first one from nothing."""
+        begin = replace(self.first, width=first or width)
+        return replace(self, first=begin, other=replace(self.other, width=width))
 
 
 def first_plan(grid: Grid) -> Plan:
@@ -60,17 +64,19 @@ def first_plan(grid: Grid) -> Plan:
         window = (min(_RADIUS, half // spacing),)
         shared: dict[str, Any] = {"activation": "tanh", "history": 2}
         first = Recipe(window, (spacing,), window, widths=(0.1, 0.2), scale=0.8, **shared)
-        return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=32)
+        return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=48)
     d = len(grid.shape)
     radius, beside = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
     other = Recipe(radius, (1,) * d, (1,) * d, products=beside, differences=True, history=4)
-    return Plan(other, other, rows=256)
+    return Plan(other, other, rows=128)
 
 
-def default_width(grid: Grid, n: int) -> int:
-    """Random features for a chain on so many functions."""
-    most = _WIDTH.get(len(grid.shape), _WIDTH_OF_MORE)
-    return int(max(50, min(most, n * grid.size // _ROWS_PER_FEATURE)))
+def default_width(grid: Grid, n: int) -> tuple[int, int]:
+    """Random features for a chain on so many functions, and for a first layer from nothing."""
+    one_axis = len(grid.shape) == 1
+    most = _WIDTH if one_axis else _WIDTH_OF_MORE
+    width = int(max(50, min(most, n * grid.size // _ROWS_PER_FEATURE)))
+    return width, min(width, most // _FIRST) if one_axis else width
 
 
 def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
@@ -91,41 +97,60 @@ def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
         yield [both(activation="tanh", scale=0.5)]
 
 
-def choose(problem: Problem, plan: Plan, seed: int, deadline: float = -np.inf) -> tuple[Plan, float]:
-    """The plan with the least error on few functions, one setting changed at a time, and that error.
+def few_of(problem: Problem, seed: int) -> Problem:
+    """The few functions on which settings are tried."""
+    return problem.of(np.random.default_rng(seed).permutation(len(problem.u))[:_FEW])
 
-    Other plans are tried until the deadline.
+
+def best_beginning(problems: Sequence[Problem], plan: Plan, seed: int, limit: float) -> int | None:
+    """Which of some beginnings leads to the least error on few functions; None if that is above the limit.
+
+    Those that are close are tried again with more features.
     """
-    few = np.random.default_rng(seed).permutation(len(problem.u))[:_FEW]
-    small = problem.of(few)
+    smalls = [few_of(problem, seed) for problem in problems]
+    errors = [_tried(small, plan, seed).error for small in smalls]
+    if min(errors) > limit:
+        return None
+    close = [i for i, error in enumerate(errors) if error <= _CLOSE * min(errors)]
+    if len(close) > 1:
+        errors = [
+            _tried(small, plan, seed, _WIDER * _NARROW).error if i in close else np.inf
+            for i, small in enumerate(smalls)
+        ]
+    return int(np.argmin(errors))
 
-    def tried(trial: Plan) -> Chain:
-        narrow, layers = trial.with_width(_NARROW), 2 + (problem.first is None)
-        return fit_chain(
-            small,
-            narrow.recipes(layers, problem.first is None),
-            seed,
-            rows=min(trial.rows, _TRIAL_ROWS) // (1 + len(trial.symmetries)),
-            images=trial.symmetries,
-            all_layers=True,
-        )
 
-    best, chain = plan, tried(plan)
+def _tried(small: Problem, plan: Plan, seed: int, width: int = _NARROW) -> Chain:
+    """A short chain of narrow layers."""
+    return fit_chain(
+        small,
+        plan.with_width(width).recipes(2 + (small.first is None), small.first is None),
+        seed,
+        rows=min(plan.rows, _TRIAL_ROWS) // (1 + len(plan.symmetries)),
+        images=plan.symmetries,
+        all_layers=True,
+    )
+
+
+def choose(problem: Problem, plan: Plan, seed: int, deadline: float) -> Plan:
+    """The plan with the least error on few functions, one setting changed at a time until the deadline."""
+    small = few_of(problem, seed)
+    best, chain = plan, _tried(small, plan, seed)
     for k in range(len(list(alternatives(plan, problem.grid)))):
         for trial in list(alternatives(best, problem.grid))[k]:
             if perf_counter() > deadline:
-                return best, chain.error
-            other = tried(trial)
+                return best
+            other = _tried(small, trial, seed)
             if other.error < _BETTER * chain.error:
                 best, chain = trial, other
     if perf_counter() > deadline:
-        return best, chain.error
+        return best
     # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
     unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed, small.groups)))
     ratios = {symmetry: _ratio(symmetry, chain, unseen) for symmetry in symmetries_of(problem.grid)}
     symmetry = min(ratios, key=lambda known: ratios[known])
     holds = ratios[symmetry] < _HOLDS
-    return replace(best, symmetries=(symmetry,) if holds else ()), chain.error
+    return replace(best, symmetries=(symmetry,) if holds else ())
 
 
 def _ratio(symmetry: Symmetry, chain: Chain, unseen: Problem) -> float:

@@ -9,16 +9,19 @@ from sklearn.base import clone
 
 from elmonet._check import InputError
 
-__all__ = ["fitted_first", "left_out_rows"]
+__all__ = ["fitted_first", "left_out_rows", "predicted_rows"]
 
 
 def fitted_first(first: Any, X: Any, y: Any, points: Any, sensors: Any) -> Any:
     """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
-    known = getattr(first, "best_model_", first)
+    known = getattr(first, "global_model_", first)
     if _knows(known, X):
         return known
-    model = clone(first).fit(X, y, points=points, sensors=sensors)
-    return getattr(model, "best_model_", model)
+    model = clone(first)
+    if "layers" in model.get_params():  # of an automatic choice, only the global model
+        model.set_params(layers=0)
+    model.fit(X, y, points=points, sensors=sensors)
+    return getattr(model, "global_model_", model)
 
 
 def left_out_rows(model: Any) -> np.ndarray:
@@ -34,6 +37,13 @@ def left_out_rows(model: Any) -> np.ndarray:
             f"say: {error} Use a model with Ridge, fitted in memory."
         ) from None
     return np.asarray(found.outputs.values(left_out.T), np.float64)
+
+
+def predicted_rows(model: Any, rows: np.ndarray) -> np.ndarray:
+    """What the model says of input rows, as rows (n, c M) at the training points."""
+    found = model._fitted()
+    predicted = found.operator.at_training_points(found.seen(rows))
+    return np.asarray(found.outputs.values(predicted), np.float64)
 
 
 def _knows(model: Any, X: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError, coordinates, finite, plain
+from elmonet.form.inputs import InputForm
 from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training, place_points
 from elmonet.layers.grid import Grid, find_grid, find_periodic
@@ -37,7 +38,8 @@ class FieldForm:
     ----------
     grid : the training grid.
     order : (M,), the order that sorts the points onto it.
-    parts : the inputs.
+    inputs : the form of the inputs, and
+    parts : what each of them is.
     outputs : the form of the outputs.
     shift, scale : (C,), of the input channels: layers see (u - shift) / scale.
     size : of the outputs: layers see rows of `outputs` divided by it.
@@ -45,6 +47,7 @@ class FieldForm:
 
     grid: Grid
     order: np.ndarray
+    inputs: InputForm
     parts: tuple[Part, ...]
     outputs: OutputForm
     shift: np.ndarray
@@ -56,6 +59,13 @@ class FieldForm:
         u = grid.without_repeats(_channels(X, self.parts, grid, order))
         like = (-1, *[1] * len(grid.shape))
         return (u - self.shift.reshape(like)) / self.scale.reshape(like)
+
+    def points_of(self, X: Any) -> int:
+        """At how many points inputs of the user are known."""
+        field = next(part for part in self.parts if part.is_field)
+        named = X if field.name is None or isinstance(X, dict) else {str(i): v for i, v in enumerate(X)}
+        values = X if field.name is None else named[field.name]
+        return prod(np.shape(values)[1:]) // field.channels
 
     def at_training_grid(self, X: Any, grid: Grid, order: np.ndarray) -> Any:
         """Inputs known on another grid, as the user would give them on the training grid."""
@@ -75,19 +85,6 @@ class FieldForm:
         fields = rows.reshape(len(rows), c, -1)[..., self.order].reshape(len(rows), c, *self.grid.given)
         return self.grid.without_repeats(fields.astype(np.float64)) / self.size
 
-    def states_of(self, values: Any, grid: Grid) -> np.ndarray:
-        """Outputs of another model at the sorted points of a grid, (n, M), ..., as layers see them."""
-        form = self.outputs
-        if form.names is not None:
-            values = np.stack([values[name] for name in form.names], axis=1)
-        elif form.axis is None:
-            values = values.reshape(len(values), 1, -1)
-        elif form.axis == len(form.shape) - 1:
-            values = np.moveaxis(values, -1, 1)
-        sizes = 1.0 if form.sizes is None else form.sizes[:, None]
-        rows = values.reshape(*values.shape[:2], -1) / sizes
-        return grid.without_repeats(rows.reshape(*values.shape[:2], *grid.given)) / self.size
-
     def values(self, states: np.ndarray, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
         """What layers say on a grid, as the user's outputs at its points in their own order."""
         fields = grid.with_repeats(states) * self.size
@@ -96,25 +93,31 @@ class FieldForm:
 
 
 def find_fields(
-    training: Training, X: Any, points_of_inputs: Any, periodic: bool | None
+    training: Training, sensors: Any, periodic: bool | None
 ) -> tuple[FieldForm, np.ndarray, np.ndarray]:
-    """The form of training functions, their input channels and their outputs as layers see them."""
+    """The form of training functions, their input channels and their outputs as layers see them.
+
+    Raises `InputError` if inputs and outputs are not fields on one uniform grid.
+    """
     if training.outputs.scattered:
         raise InputError("layers need outputs on one grid; these are known at points of their own.")
+    if training.has_gaps:
+        raise InputError("layers need outputs without gaps; leave out the functions with missing values.")
     grid, order = find_grid(training.outputs.points)
     if min(grid.given) < 4:
         raise InputError(
             f"layers look at windows of a grid; one of {' x '.join(map(str, grid.given))} points is too "
             "small for that: at least 4 along each axis."
         )
-    if points_of_inputs is not None:
-        there = coordinates(place_points(points_of_inputs)[0])
+    if sensors is not None:
+        there = coordinates(place_points(sensors)[0])
         if there.shape != training.outputs.points.shape or not np.allclose(there, training.outputs.points):
             raise InputError(
                 "layers need inputs and outputs on the same grid; the sensors differ from the points. "
                 "elmonet.resample brings the inputs to the points."
             )
     parts = _parts_of(training, grid)
+    X = training.inputs.as_given(training.X)
     u = _channels(X, parts, grid, order)
     c = max(1, training.outputs.components)
     s = training.y.reshape(len(u), c, -1)[..., order].reshape(len(u), c, *grid.given)
@@ -125,7 +128,7 @@ def find_fields(
     scale = u.std(axis=others)
     scale = np.where(scale > 0, scale, 1.0)
     size = float(np.sqrt(np.mean(training.y.astype(np.float64) ** 2))) or 1.0
-    form = FieldForm(grid, order, parts, training.outputs, u.mean(axis=others), scale, size)
+    form = FieldForm(grid, order, training.inputs, parts, training.outputs, u.mean(axis=others), scale, size)
     return form, form.channels(X, grid, order), form.states(training.y)
 
 
@@ -136,7 +139,8 @@ def _parts_of(training: Training, grid: Grid) -> tuple[Part, ...]:
     parts = []
     for name, shape in zip(names, shapes, strict=True):
         size = prod(shape)
-        is_field = size % M == 0
+        # Channels come first, as (C, H, W), or there is one: (H, W), or (M,).
+        is_field = size == M or (len(shape) > 1 and prod(shape[1:]) == M)
         if not is_field and (size > _MOST_NUMBERS or len(names) == 1):
             raise InputError(
                 f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, Self
@@ -12,20 +11,26 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
-from elmonet._check import ExtrapolationWarning, InputError, coordinates, number, outputs, positive_integer
+from elmonet._check import InputError, coordinates, number, outputs, positive_integer
 from elmonet._fitted import NotFittedError
 from elmonet.features.base import seed_from
-from elmonet.form.training import named_components, place_points, understand
+from elmonet.form.inputs import InputForm
+from elmonet.form.outputs import OutputForm
+from elmonet.form.training import Training, named_components, place_points, understand
 from elmonet.interpolation import interpolate
-from elmonet.layers.fitting import Layered, fit_layers
+from elmonet.layers.first import fitted_first
+from elmonet.layers.fitting import find_problem, fit_layers
+from elmonet.layers.grid import Grid
+from elmonet.layers.layered import Layered
+from elmonet.layers.rollout import roll_out
 from elmonet.layers.saving import restore, to_store
 from elmonet.layers.words import summary_of
+from elmonet.model import ELMDeepONet
+from elmonet.novelty import Memory, warn_of_strange
 from elmonet.progress import progress_bar
 from elmonet.store import read, write
 
 __all__ = ["LayeredELMDeepONet", "load_layers"]
-
-_BEYOND = 2.0  # times the largest training input, where a rollout stops
 
 
 class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -62,6 +67,8 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     """
 
     _found: Layered | None = None
+    _memory = Memory()
+    _words = ""  # of the choice that led to this model, if there was one
 
     def __init__(
         self,
@@ -93,23 +100,35 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         budget = np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         if self.periodic not in (None, True, False):
             raise InputError(f"periodic must be True, False, or None to find out; got {self.periodic!r}.")
-        self.__dict__.pop("_found", None)
-        training = understand(self, u, s, points, sensors=sensors)
+        self._forget()
+        seed, training = seed_from(self.random_state), understand(self, u, s, points, sensors=sensors)
+        form, problem = find_problem(training, sensors, self.periodic)
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         with bar as hook:
-            self._found = fit_layers(
-                training,
-                (u, s, points, sensors),
-                first=self.first,
+            tell = hook or (lambda what, done, total: None)
+            tell("the first model", 0, 1)
+            first = self.first
+            if first is None:
+                # A function left out is not new where its neighbours in time are known: then from nothing.
+                first = (
+                    "nothing" if problem.groups is not None else ("nothing", ELMDeepONet(random_state=seed))
+                )
+            beginnings = [
+                None if own == "nothing" else fitted_first(own, u, s, points, sensors)
+                for own in (first if isinstance(first, (tuple, list)) else (first,))
+            ]
+            found = fit_layers(
+                form,
+                problem,
+                beginnings,
                 layers=layers,
                 width=width,
-                periodic=self.periodic,
-                seed=seed_from(self.random_state),
-                begin=begin,
+                seed=seed,
                 deadline=begin + budget,
-                progress=hook,
+                tell=tell,
             )
-        return self
+        assert found is not None
+        return self._with(found, training)
 
     def predict(self, u: Any, points: Any = None) -> Any:
         """Output functions at the training points, or, for u on another grid of the domain, at its points.
@@ -119,25 +138,34 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         found = self._fitted()
         form = found.form
         if points is None:
-            return found.predict(u, form.grid, form.order, None)
+            return self._predict(self._given(u), form.grid, form.order, None)
         where, shape = place_points(points)
         where = coordinates(where, dimension=form.outputs.points.shape[1])
         shape = shape or (len(where),)
-        field = next(part for part in form.parts if part.is_field)
-        given = u if field.name is None else (u if isinstance(u, dict) else dict(enumerate(u)))[field.name]
-        per_channel = np.asarray(given)[:1].size // field.channels
-        if per_channel == len(where):
-            return found.predict(u, *form.grid.of_same_domain(where), shape)
-        if per_channel != len(form.order):
+        if form.points_of(u) == len(where):
+            return self._predict(u, *form.grid.of_same_domain(where), shape)
+        if form.points_of(u) != len(form.order):
             raise InputError(
-                f"u is known at {per_channel} points; it must be known at the {len(where)} points of the "
-                f"prediction or at the {len(form.order)} of the training."
+                f"u is known at {form.points_of(u)} points; it must be known at the {len(where)} points of "
+                f"the prediction or at the {len(form.order)} of the training."
             )
-        rows = found.rows(u, form.grid, form.order)
+        rows = found.rows(self._given(u))
         c = max(1, form.outputs.components)
-        values = rows.reshape(len(rows) * c, -1).T
-        there = interpolate(form.grid.points, values, where).T
+        there = interpolate(form.grid.points, rows.reshape(len(rows) * c, -1).T, where).T
         return form.outputs.unpacked(there.reshape(len(rows), -1), shape)
+
+    def novelty(self, u: Any) -> np.ndarray:
+        """How far each input (N,) is from the training functions: above 1, beyond all of them.
+
+        It is measured through the windows of the layers, where a function is most unusual.
+        """
+        found = self._fitted()
+        form = found.form
+        return found.novelty(form.channels(self._given(u), form.grid, form.order), form.grid)
+
+    def is_training_function(self, u: Any) -> np.ndarray:
+        """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
+        return self._memory.has(self._fitted().form.inputs.rows(self, u))
 
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """Apply a learned time step again and again: (N, steps, *shape), from u0 (N, *shape).
@@ -145,29 +173,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         Where a function leaves what the training functions cover, it stops: the rest is NaN.
         """
         found, steps = self._fitted(), positive_integer(steps, "steps")
-        state = np.asarray(u0, dtype=np.float64)
-        if len(found.form.parts) > 1 or found.form.parts[0].channels != max(1, found.form.outputs.components):
-            raise InputError("rollout needs a model whose outputs are of the same kind as its inputs.")
-        out = np.full((len(state), steps, *state.shape[1:]), np.nan)
-        going = np.ones(len(state), bool)
-        for k in range(steps):
-            if not going.any():
-                break
-            state[going] = np.reshape(self.predict(state[going]), state[going].shape)
-            size = np.abs(state).reshape(len(state), -1).max(axis=1)
-            left = going & ~(size <= _BEYOND * found.largest)
-            if left.any():
-                warnings.warn(
-                    f"{int(left.sum())} of {len(state)} functions left what the training functions cover at "
-                    f"step {k + 1}: they reach {np.nanmax(size[left]):.3g}, the training inputs "
-                    f"{found.largest:.3g}. Their rollout ends there. Train on functions like "
-                    "these, or on more of them.",
-                    ExtrapolationWarning,
-                    stacklevel=2,
-                )
-                going &= ~left
-            out[going, k] = state[going]
-        return out
+        return roll_out(found, self._given(u0), steps)
 
     def score(self, u: Any, s: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
@@ -178,16 +184,26 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def summary(self) -> str:
         """In words: the grid, what was chosen, what each layer gained, and what error to expect."""
-        return summary_of(self._fitted())
+        return summary_of(self._fitted(), self._words)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, from which `load_layers` gives the same predictions bit for bit."""
-        write(path, *to_store(self._fitted()))
+    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
+        """Write the model to one file, from which `load` gives the same predictions bit for bit.
+
+        Random weights are stored as their seed, so that the file stays small, or in full with
+        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading.
+        """
+        write(path, *to_store(self._fitted(), self._memory, self._words, weights))
 
     @property
     def expected_error_(self) -> float:
         """The relative error to expect on new functions that are drawn alike."""
         return self._fitted(AttributeError).error
+
+    @property
+    def error_kind_(self) -> str:
+        """How that was found: "held out"."""
+        self._fitted(AttributeError)
+        return "held out"
 
     @property
     def layers_(self) -> list[dict[str, Any]]:
@@ -210,12 +226,49 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return [str(symmetry) for symmetry in self._fitted(AttributeError).symmetries]
 
     @property
+    def inputs_(self) -> InputForm:
+        """The form of the input functions."""
+        return self._fitted(AttributeError).form.inputs
+
+    @property
+    def outputs_(self) -> OutputForm:
+        """The form of the output functions, and where they are known."""
+        return self._fitted(AttributeError).form.outputs
+
+    @property
     def points_(self) -> np.ndarray:
-        """The training points (M, d)."""
-        return self._fitted(AttributeError).form.outputs.points
+        """The training points; for components, with the component's number last."""
+        return self.outputs_.places()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None
+
+    def _predict(self, u: Any, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
+        """On a grid, with a warning of unusual functions."""
+        found = self._fitted()
+        warn_of_strange(found.strange(u, grid, order), stacklevel=4)
+        return found.predict(u, grid, order, shape)
+
+    def _with(self, found: Layered, training: Training) -> Self:
+        """With a chain that was fitted to these functions."""
+        self._found, self._memory = found, Memory.of(training.X)
+        given = found.form.inputs.given
+        self.input_shape_, self.n_features_in_ = given, given[0]
+        return self
+
+    def _given(self, u: Any) -> Any:
+        """Inputs on the training grid, checked."""
+        form = self._fitted().form
+        if form.points_of(u) != len(form.order):
+            raise InputError(
+                f"u is known at {form.points_of(u)} points, the training inputs at {len(form.order)}. For "
+                "inputs on another grid of the same domain, give predict its points."
+            )
+        return form.inputs.as_given(form.inputs.rows(self, u))
+
+    def _forget(self) -> None:
+        for name in ("_found", "_memory", "_words"):
+            self.__dict__.pop(name, None)
 
     def _fitted(self, error: type[Exception] = NotFittedError) -> Layered:
         if self._found is None:
@@ -226,5 +279,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 def load_layers(path: str | os.PathLike[str]) -> LayeredELMDeepONet:
     """Read a model that `LayeredELMDeepONet.save` wrote; it predicts the same, bit for bit."""
     model = LayeredELMDeepONet()
-    model._found = restore(path, *read(path))
+    model._found, model._memory, model._words = restore(path, *read(path))
+    given = model._found.form.inputs.given
+    model.input_shape_, model.n_features_in_ = given, given[0]
     return model

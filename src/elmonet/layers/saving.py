@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import FileError
-from elmonet.form.outputs import OutputForm
 from elmonet.layers.chain import Chain, LayerRecord
 from elmonet.layers.features import Features, Recipe
-from elmonet.layers.fitting import Layered
 from elmonet.layers.forms import FieldForm, Part
 from elmonet.layers.grid import Grid
 from elmonet.layers.layer import Layer
+from elmonet.layers.layered import Layered
+from elmonet.layers.novelty import WindowNovelty
 from elmonet.layers.symmetry import Symmetry
 from elmonet.model import ELMDeepONet
-from elmonet.saving import outputs_to_store, restored_outputs
+from elmonet.novelty import Memory
+from elmonet.saving import inputs_to_store, outputs_to_store, restored_inputs, restored_outputs
 from elmonet.saving import restore as restore_first
 from elmonet.saving import to_store as first_to_store
 from elmonet.store import digest
@@ -28,40 +29,50 @@ __all__ = ["restore", "to_store"]
 _FIRST = "first."
 
 
-def to_store(found: Layered) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def to_store(
+    found: Layered, memory: Memory, words: str, weights: bool
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a file."""
     form = found.form
     arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
     header: dict[str, Any] = {
         "model": "LayeredELMDeepONet",
         "grid": asdict(form.grid),
+        "inputs": inputs_to_store(form.inputs, arrays),
         "parts": [asdict(part) for part in form.parts],
         "outputs": outputs_to_store(form.outputs, arrays),
         "size": form.size,
         "error": found.error,
         "first_error": found.first_error,
-        "largest": found.largest,
+        "words": words,
         "symmetries": [asdict(symmetry) for symmetry in found.symmetries],
-        "layers": [_layer_to_store(k, layer, arrays) for k, layer in enumerate(found.chain.layers)],
+        "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(found.chain.layers)],
         "records": [asdict(record) for record in found.chain.records],
         "first": None,
     }
     if found.first is not None:
-        header["first"], own = first_to_store(found.first, found.first._fitted(), None, False)
+        header["first"], own = first_to_store(found.first, found.first._fitted(), None, weights)
         arrays |= {_FIRST + name: array for name, array in own.items()}
-    return header, arrays
+    return header, arrays | memory.arrays() | found.novelty.arrays()
 
 
-def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layered:
+def restore(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[Layered, Memory, str]:
     """The inverse of `to_store`."""
     if header.get("model") != "LayeredELMDeepONet":
         raise FileError(f"{str(path)!r} holds another kind of model: read it with elmonet.load.")
     try:
         grid = Grid(**_tuples(header["grid"]))
-        outputs: OutputForm = restored_outputs(header["outputs"], arrays)
-        parts = tuple(Part(**_tuples(part)) for part in header["parts"])
         form = FieldForm(
-            grid, arrays["order"], parts, outputs, arrays["shift"], arrays["scale"], header["size"]
+            grid,
+            arrays["order"],
+            restored_inputs(header["inputs"], arrays),
+            tuple(Part(**_tuples(part)) for part in header["parts"]),
+            restored_outputs(header["outputs"], arrays),
+            arrays["shift"],
+            arrays["scale"],
+            header["size"],
         )
         first = None
         if header["first"] is not None:
@@ -72,30 +83,28 @@ def restore(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[s
             _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
         )
         records = tuple(LayerRecord(**record) for record in header["records"])
+        novelty = WindowNovelty.from_arrays(arrays, grid)
+        facts = header["error"], header["first_error"], symmetries, novelty
+        words = str(header["words"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a layered model that this elmonet knows "
             f"({type(error).__name__}: {error}). It may come from a development version; fit "
             "and save the model again."
         ) from error
-    return Layered(
-        form,
-        first,
-        Chain(layers, records),
-        header["error"],
-        header["first_error"],
-        symmetries,
-        header["largest"],
-    )
+    found = Layered(form, first, Chain(layers, records), *facts)
+    return found, Memory(arrays.get("fingerprints")), words
 
 
-def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights: bool) -> dict[str, Any]:
     features = layer.features
     arrays |= {
         f"layer{k}.mean": features.mean,
         f"layer{k}.deviation": features.deviation,
         f"layer{k}.coefficients": layer.coefficients,
     }
+    if weights:
+        arrays |= {f"layer{k}.{name}": array for name, array in zip("Ab", features.weights, strict=True)}
     return {
         "recipe": asdict(features.recipe),
         "seed": features.seed,
@@ -112,10 +121,12 @@ def _restored_layer(
     channels = tuple(record["channels"])
     kept = (arrays[f"layer{k}.{name}"] for name in ("mean", "deviation"))
     features = Features(recipe, record["seed"], grid, channels, *kept)
+    if f"layer{k}.A" in arrays:
+        features.__dict__["weights"] = arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]
     if digest(list(features.weights)) != record["drawn"]:
         raise FileError(
             f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
-            "other numbers. Load the file with the NumPy that wrote it."
+            "other numbers. Load the file with the NumPy that wrote it, and save it with weights=True."
         )
     return Layer(features, arrays[f"layer{k}.coefficients"], record["alpha"], images)
 

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from elmonet.fitting.words import outputs_in_words
 
 if TYPE_CHECKING:
-    from elmonet.layers.fitting import Layered
+    from elmonet.layers.layered import Layered
 
 __all__ = ["summary_of"]
 
 
-def summary_of(found: Layered) -> str:
-    """The grid, what was chosen, what each layer gained, and what error to expect."""
+def summary_of(found: Layered, before: str) -> str:
+    """`before`; then the grid, what was chosen, what each layer gained, and what error to expect."""
     grid, chain = found.form.grid, found.chain
     axes = ["periodic" if around else "not periodic" for around in grid.periodic]
     kinds = axes[0] if len(set(axes)) == 1 else ", ".join(f"axis {i + 1} {a}" for i, a in enumerate(axes))
     lines = [
-        f"Data: fields on a grid of {' x '.join(map(str, grid.given))} points, {kinds}; "
+        *([before] if before else []),
+        f"{'Layers' if before else 'Data'}: fields on a grid of {' x '.join(map(str, grid.given))} points, "
+        f"{kinds}; "
         f"outputs {outputs_in_words(found.form.outputs)}.",
         "Begins from nothing."
         if found.first is None

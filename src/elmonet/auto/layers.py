@@ -1,0 +1,101 @@
+"""Whether layers that all points share do better than the best global model, and the model if they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from elmonet._check import InputError
+from elmonet.form.training import Training
+from elmonet.layers import LayeredELMDeepONet
+from elmonet.layers.chain import Problem, error_before, held_out_of
+from elmonet.layers.first import left_out_rows, predicted_rows
+from elmonet.layers.fitting import find_problem, fit_layers
+from elmonet.layers.forms import FieldForm
+from elmonet.metrics import relative_l2
+from elmonet.model import ELMDeepONet
+
+__all__ = ["Comparison", "compare_with_layers"]
+
+_WORTH = 0.9  # of the error: layers that gain less on few functions are not worth the time they take
+_BETTER = 0.98  # of the error: what layers must gain on all functions
+_EXACT = 1e-8  # an error below which nothing is left to gain
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The errors of a global model and of layers, of the same functions held out; and the layers if better.
+
+    `error` is None where layers did not gain on few functions.
+    """
+
+    before: float
+    error: float | None
+    seconds: float
+    model: LayeredELMDeepONet | None = None
+
+
+def compare_with_layers(
+    training: Training,
+    sensors: Any,
+    best: ELMDeepONet,
+    *,
+    layers: int | None,
+    seed: int,
+    deadline: float,
+    tell: Callable[[str, float, float], None],
+) -> Comparison | None:
+    """Try layers from nothing and from the best global model.
+
+    With ``layers=None``, None if inputs and outputs are not fields on one grid, or nothing is to gain; with a
+    number, so many are used whatever they gain, and other data are refused.
+    """
+    begin = perf_counter()
+    try:
+        form, problem = find_problem(training, sensors, None)
+        start = form.states(left_out_rows(best))
+        held_out_of(len(start), seed, problem.groups)
+    except InputError:
+        if layers is None:
+            return None
+        raise
+    linked = problem.groups is not None
+    if layers is None and not linked and float(best.expected_error_ or 0.0) < _EXACT:
+        return None
+    # A function left out is not new where its neighbours in time are known: the global model is fitted again
+    # without those held out, and layers begin from nothing.
+    before = _of_held_out(form, problem, best, training, seed) if linked else None
+    found = fit_layers(
+        form,
+        problem,
+        [None] if linked else [None, best],
+        layers=layers,
+        width=None,
+        seed=seed,
+        deadline=deadline,
+        tell=tell,
+        worth=np.inf if linked or layers is not None else _WORTH,
+    )
+    if before is None:
+        before = error_before(replace(problem, first=start), seed)
+    seconds = perf_counter() - begin
+    if found is None:
+        return Comparison(before, None, seconds)
+    if layers is None and found.error > _BETTER * before:
+        return Comparison(before, found.error, seconds)
+    model = LayeredELMDeepONet(layers=layers, random_state=seed)
+    return Comparison(before, found.error, seconds, model._with(found, training))
+
+
+def _of_held_out(
+    form: FieldForm, problem: Problem, best: ELMDeepONet, training: Training, seed: int
+) -> float:
+    """The error of the functions that layers are held out of, by the global model fitted to the others."""
+    unseen = held_out_of(len(problem.s), seed, problem.groups)
+    model = clone(best)._fit(training.of(np.flatnonzero(~unseen)))
+    return relative_l2(form.states(predicted_rows(model, training.X[unseen])), problem.s[unseen])
