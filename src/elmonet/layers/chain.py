@@ -129,7 +129,7 @@ def fit_chain(
             break
         points = min(rows, problem.grid.size)
         seen = Functions(fields, problem.s[rest], sizes[rest]), Functions(unseen, problem.s[held_out], norms)
-        if before < np.inf and not all_layers:
+        if k > 0 and not all_layers:
             narrow = replace(recipe, width=max(1, recipe.width // _SCOUT))
             scout = fit_layer(narrow, seed + 1 + k, problem.grid, *seen, max(1, points // 2))
             if error(unseen.after(scout.update(unseen, problem.grid), 0).s) > _HOPELESS * before:

@@ -18,7 +18,7 @@ from elmonet.solve.cholesky import Cholesky
 __all__ = ["Sums", "in_threads", "least_on"]
 
 _ALPHAS = 10.0 ** np.arange(-13, 0, 2)  # parts of a feature's own size
-_WORSE = 1.5  # times the least error, beyond which smaller alphas are not tried
+_WORSE = 1.02  # times the least error, beyond which smaller alphas are not tried
 
 
 @dataclass
