@@ -57,8 +57,8 @@ def compare_with_layers(
     """
     begin = perf_counter()
     try:
-        form, problem = find_problem(training, sensors, None)
-        start = form.states(left_out_rows(best))
+        form, problem, used = find_problem(training, sensors, None, seed)
+        start = form.states(left_out_rows(best)[used])
         held_out_of(len(start), seed, problem.groups)
     except InputError:
         if layers is None:
@@ -69,10 +69,11 @@ def compare_with_layers(
         return None
     # A function left out is not new where its neighbours in time are known: the global model is fitted again
     # without those held out, and layers begin from nothing.
-    before = _of_held_out(form, problem, best, training, seed) if linked else None
+    before = _of_held_out(form, problem, best, training.of(used), seed) if linked else None
     found = fit_layers(
         form,
         problem,
+        used,
         [None] if linked else [None, best],
         layers=layers,
         width=None,

@@ -165,11 +165,9 @@ def convert(
 
 def _tell_model(told: Told, file: Path) -> None:
     from elmonet import load
-    from elmonet.fitting.words import kind_in_words
 
     model = load(file)
-    solution, layout = model.solution_, model.outputs_
-    points = model.outputs_.points
+    layout, points = model.outputs_, model.outputs_.points
     low, high = points.min(axis=0), points.max(axis=0)
     inputs = (
         {"": model.input_shape_}
@@ -189,13 +187,6 @@ def _tell_model(told: Told, file: Path) -> None:
     if layout.components:
         told.line(f"  components: {', '.join(layout.names) if layout.names else layout.components}")
     told.line(f"  points from {_place(low)} to {_place(high)}")
-    told.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
-    told.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
-    told.line(
-        f"  expected error {model.expected_error_:.3g} ({kind_in_words(solution.error_kind)}), residual "
-        f"{solution.residual:.3g}, alpha {solution.alpha:.2g}, condition {solution.condition:.2g} "
-        f"({solution.method})"
-    )
     told.fact(
         kind="model",
         path=str(file),
@@ -207,11 +198,40 @@ def _tell_model(told: Told, file: Path) -> None:
         points=points.shape,
         low=low,
         high=high,
+        expected_error=model.expected_error_,
+        error_kind=model.error_kind_,
+        **({"loo_error": model.expected_error_} if model.error_kind_ == "leave-one-out" else {}),
+    )
+    if hasattr(model, "layers_"):
+        _tell_layers(told, model)
+    else:
+        _tell_network(told, model)
+
+
+def _tell_layers(told: Told, model: Any) -> None:
+    from elmonet.fitting.words import kind_in_words
+
+    first = "nothing" if model.first_ is None else " ".join(str(model.first_.branch_).split())
+    told.line(f"  layers: {len(model.layers_)}, from {first}; up to {model.layers_[-1]['features']} features")
+    told.line(f"  periodic: {', '.join('yes' if around else 'no' for around in model.periodic_)}")
+    told.line(f"  expected error {model.expected_error_:.3g} ({kind_in_words(model.error_kind_)})")
+    told.fact(layers=model.layers_, first=first, periodic=model.periodic_)
+
+
+def _tell_network(told: Told, model: Any) -> None:
+    from elmonet.fitting.words import kind_in_words
+
+    solution = model.solution_
+    told.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
+    told.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
+    told.line(
+        f"  expected error {model.expected_error_:.3g} ({kind_in_words(solution.error_kind)}), residual "
+        f"{solution.residual:.3g}, alpha {solution.alpha:.2g}, condition {solution.condition:.2g} "
+        f"({solution.method})"
+    )
+    told.fact(
         branch=str(model.branch_),
         trunk=str(model.trunk_),
-        expected_error=model.expected_error_,
-        error_kind=solution.error_kind,
-        **({"loo_error": model.expected_error_} if solution.error_kind == "leave-one-out" else {}),
         residual=solution.residual,
         alpha=solution.alpha,
         condition=solution.condition,

@@ -50,6 +50,15 @@ def fit(
         float | None,
         typer.Option(min=0, help="Time for the search; then nothing new is tried.", metavar="SECONDS"),
     ] = None,
+    layers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Layers that all points share, for inputs and outputs on one grid; 0: never.",
+            metavar="N",
+            show_default="tried where they may help",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.", metavar="N")] = 0,
     width: Annotated[
         int | None,
@@ -114,7 +123,8 @@ def fit(
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    Everything is chosen by leave-one-out error. With --width, --activation or --scale, the features are
+    Everything is chosen by leave-one-out error; layers, which are tried where inputs and outputs are fields
+    on one grid, by functions held out. With --width, --activation or --scale, the features are
     random as given, and only the strength of the ridge is chosen. The same holds for a file that is larger
     than memory, and with --memory, --checkpoint or --workers: the file is then read in blocks. With
     --checkpoint, a fit in blocks that was stopped or killed continues where it was.
@@ -148,15 +158,16 @@ def fit(
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
     begun = perf_counter()
     if asked or _stored_bytes(data) > available() / 4:
-        _require_blocks(asked, missing, time_budget)
+        _require_blocks(asked, missing, time_budget, layers)
         model = _fit_blocks(told, data, names, blockwise, features, seed)
     elif any(value is not None for value in (width, activation, scale)):
-        _require_no_search(time_budget, "with --width, --activation or --scale")
+        _require_no_search(time_budget, layers, "with --width, --activation or --scale")
         model = _fit_in_memory(
             told, data, names, missing, ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
         )
     else:
-        model = _fit_auto(told, data, names, missing, time_budget, seed)
+        settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
+        model = _fit_auto(told, data, names, settings)
     model.save(out)
     if checkpoint is not None:
         destination(checkpoint).unlink(missing_ok=True)
@@ -166,7 +177,7 @@ def fit(
     told.end()
 
 
-def _require_blocks(asked: list[str], missing: str, budget: float | None) -> None:
+def _require_blocks(asked: list[str], missing: str, budget: float | None, layers: int | None) -> None:
     """Raise if an option was given that a fit in blocks does not have."""
     because = f"with {asked[0]}" if asked else "because memory cannot hold them"
     if missing == "ignore":
@@ -174,27 +185,29 @@ def _require_blocks(asked: list[str], missing: str, budget: float | None) -> Non
             f"the functions are read in blocks, {because}, and then no value may be missing: --missing "
             "ignore needs a fit in memory. Leave out the functions with NaN."
         )
-    _require_no_search(budget, because)
+    _require_no_search(budget, layers, because)
 
 
-def _require_no_search(budget: float | None, because: str) -> None:
+def _require_no_search(budget: float | None, layers: int | None, because: str) -> None:
     if budget is not None:
         raise InputError(
             f"--time-budget limits a search, and there is none {because}: only the strength of the ridge is "
             "chosen. Leave one of them out."
         )
+    if layers:
+        raise InputError(
+            f"--layers belongs to the search, and there is none {because}. Leave one of them out."
+        )
 
 
-def _fit_auto(
-    told: Told, path: Path, names: dict[str, Any], missing: str, budget: float | None, seed: int
-) -> Any:
+def _fit_auto(told: Told, path: Path, names: dict[str, Any], settings: dict[str, Any]) -> Any:
     from elmonet import AutoELMDeepONet
     from elmonet.progress import progress_bar
 
     with progress_bar() as progress:
-        search = AutoELMDeepONet(time_budget=budget, progress=progress, missing=missing, random_state=seed)
+        search = AutoELMDeepONet(progress=progress, **settings)
         try:
-            return _fit_in_memory(told, path, names, missing, search)
+            return _fit_in_memory(told, path, names, settings["missing"], search)
         except KeyboardInterrupt:
             raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
 

@@ -61,6 +61,8 @@ def read_inputs(model: Any, path: Path, **names: Any) -> Found:
         u = getattr(data, f"u_{part}")
         if _fits(model, u):
             return _with_truth(model, data, _as_model(model, u), part)
+        if _on_another_grid(model, data, u):
+            return _with_truth(model, data, u, part)
         why = f"its input functions {_said(u)} are not those of the model, {_wanted(model)}."
     except InputError as error:
         why = str(error)
@@ -159,6 +161,14 @@ def _fits(model: Any, u: Any) -> bool:
         return isinstance(u, dict) and {str(name) for name in u} == set(model.inputs_.names)
     shape = tuple(getattr(u, "shape", ()))[1:]
     return shape == model.input_shape_ or (len(shape) > 0 and np.prod(shape) == np.prod(model.input_shape_))
+
+
+def _on_another_grid(model: Any, data: OperatorData, u: Any) -> bool:
+    """Whether a model with layers can take these: inputs at the points of the file, which are others."""
+    if not hasattr(model, "layers_") or isinstance(u, dict) or data.points is None:
+        return False
+    known_at = np.prod(u.shape[1:]) / max(1, np.prod(model.input_shape_)) * len(model.outputs_.points)
+    return known_at == len(np.asarray(data.points))
 
 
 def _as_model(model: Any, u: Any) -> Any:

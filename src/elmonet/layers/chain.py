@@ -21,7 +21,7 @@ _HELD_OUT = 0.15  # of the functions
 _LEAST = 8  # functions
 _GAIN = 0.99  # of the error; a layer that gains less is the last one
 _SCOUT = 8  # times narrower than a layer, fitted at half the points: it tells if the layer is worth its time
-_HOPELESS = 1.005  # times the error before: a scout that does no better ends the chain
+_HOPELESS = 1.0  # times the error before: a scout that does no better ends the chain
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ MOST_LAYERS = 8
 _WIDTH = 5000  # random features for fields of one axis; of more:
 _WIDTH_OF_MORE = 1500
 _FIRST = 4  # times fewer in a first layer of one axis, which only begins
+_IMAGES = 1_000_000  # values of all outputs, above which images of the functions are not worth their time
 _MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
 _ROWS_PER_FEATURE = 20  # values that it takes to determine a coefficient
 
@@ -144,6 +145,8 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float) -> Plan:
             if other.error < _BETTER * chain.error:
                 best, chain = trial, other
     if perf_counter() > deadline:
+        return best
+    if problem.s.size > _IMAGES:
         return best
     # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
     unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed, small.groups)))

@@ -21,21 +21,33 @@ from elmonet.model import ELMDeepONet
 
 __all__ = ["find_problem", "fit_layers"]
 
+_MOST_VALUES = 4_000_000  # of all functions that layers are fitted to
+_LEAST_USED = 300  # functions
 
-def find_problem(training: Training, sensors: Any, periodic: bool | None) -> tuple[FieldForm, Problem]:
-    """The training functions as layers see them, without a beginning.
 
-    Raises `InputError` if inputs and outputs are not fields on one uniform grid.
+def find_problem(
+    training: Training, sensors: Any, periodic: bool | None, seed: int
+) -> tuple[FieldForm, Problem, np.ndarray]:
+    """The training functions as layers see them, without a beginning, and which of them (n,) are used.
+
+    Fields of many points hold so many windows that some functions are enough. Raises `InputError` if
+    inputs and outputs are not fields on one uniform grid.
     """
     form, u, s = find_fields(training, sensors, periodic)
     groups = linked_groups(training.X, training.y)
     linked = len(np.unique(groups)) < len(groups)
-    return form, Problem(form.grid, u, s, groups=groups if linked else None)
+    problem = Problem(form.grid, u, s, groups=groups if linked else None)
+    most = max(_LEAST_USED, _MOST_VALUES // form.grid.size)
+    if len(u) <= most:
+        return form, problem, np.arange(len(u))
+    used = np.sort(np.random.default_rng(seed).permutation(len(u))[:most])
+    return form, problem.of(used), used
 
 
 def fit_layers(
     form: FieldForm,
     problem: Problem,
+    used: np.ndarray,
     beginnings: Sequence[ELMDeepONet | None],
     *,
     layers: int | None,
@@ -49,7 +61,7 @@ def fit_layers(
 
     Parameters
     ----------
-    form, problem : the functions, without a beginning.
+    form, problem, used : the functions, without a beginning, as `find_problem` gives them.
     layers, width : as in `LayeredELMDeepONet`.
     seed : of the random features, and of the functions that are held out.
     deadline : no layer is begun after it, and no setting is tried.
@@ -57,7 +69,7 @@ def fit_layers(
         chain is given up: then None.
     """
     plan = first_plan(form.grid)
-    starts = [None if model is None else form.states(left_out_rows(model)) for model in beginnings]
+    starts = [None if model is None else form.states(left_out_rows(model)[used]) for model in beginnings]
     trials = [replace(problem, first=start) for start in starts]
     best: int | None = 0
     if len(trials) > 1 or worth < np.inf:

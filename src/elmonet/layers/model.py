@@ -102,7 +102,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             raise InputError(f"periodic must be True, False, or None to find out; got {self.periodic!r}.")
         self._forget()
         seed, training = seed_from(self.random_state), understand(self, u, s, points, sensors=sensors)
-        form, problem = find_problem(training, sensors, self.periodic)
+        form, problem, used = find_problem(training, sensors, self.periodic, seed)
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         with bar as hook:
             tell = hook or (lambda what, done, total: None)
@@ -120,6 +120,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             found = fit_layers(
                 form,
                 problem,
+                used,
                 beginnings,
                 layers=layers,
                 width=width,
