@@ -186,3 +186,67 @@ def test_the_best_of_several_beginnings():
     model = LayeredELMDeepONet(("nothing", first), layers=1, width=50, random_state=0).fit(u, s, points=X)
     assert model.first_ is None or model.first_ is first
     assert clone(model).fit(u, s, points=X).expected_error_ == pytest.approx(model.expected_error_, rel=1e-6)
+
+
+def test_fields_of_three_axes():
+    x = np.linspace(0, 1, 8, endpoint=False)
+    points = grid_points([x, x, x])
+    rng = np.random.default_rng(0)
+    waves = [np.cos(2 * np.pi * points @ k) for k in [*np.eye(3), np.ones(3)]]
+    u = rng.uniform(-1, 1, (60, 4)) @ np.stack(waves)
+    # The Laplacian by differences of neighbours, which windows of 3 x 3 x 3 hold.
+    f = u.reshape(-1, 8, 8, 8)
+    s = sum(np.roll(f, h, axis) for axis in (1, 2, 3) for h in (1, -1)) - 6 * f
+    model = LayeredELMDeepONet("nothing", layers=2, width=200, random_state=0)
+    model.fit(u[:50], s[:50].reshape(50, -1), points=points)
+    assert model.periodic_ == (True, True, True)
+    assert relative_l2(model.predict(u[50:]), s[50:].reshape(10, -1)) < 1e-6
+
+
+def test_a_coarser_grid_of_outputs_is_refused_not_taken_for_channels():
+    u, s = functions(30, X)
+    with pytest.raises(InputError, match="on one grid"):
+        LayeredELMDeepONet("nothing").fit(u, s[:, ::2], points=X[::2])
+
+
+def test_unusual_windows_are_told(model, tmp_path):
+    u, _ = functions(100, X, seed=1)
+    assert model.novelty(u).max() < 2
+    strange = u[:3].copy()
+    strange[1, 10:14] += 3  # a bump that no training function has, a tenth of the function
+    assert model.novelty(strange)[1] > 10 > 2 > model.novelty(strange)[[0, 2]].max()
+    with pytest.warns(ExtrapolationWarning, match="1 of 3 inputs .the first: row 1"):
+        model.predict(strange)
+    model.save(tmp_path / "model.elm")
+    again = load_layers(tmp_path / "model.elm")
+    np.testing.assert_array_equal(again.novelty(strange), model.novelty(strange))
+
+
+def test_training_functions_are_known_again(model, tmp_path):
+    u, new = functions(200, X)[0], functions(5, X, seed=1)[0]
+    model.save(tmp_path / "model.elm", weights=True)
+    for known in (model, load_layers(tmp_path / "model.elm")):
+        assert known.is_training_function(u).all()
+        assert not known.is_training_function(new).any()
+        assert known.error_kind_ == "held out"
+    np.testing.assert_array_equal(known.predict(new), model.predict(new))
+
+
+def test_of_many_values_some_functions_are_enough(monkeypatch):
+    u, s = functions(60, X)
+    monkeypatch.setattr("elmonet.layers.fitting._MOST_VALUES", 30 * len(X))
+    monkeypatch.setattr("elmonet.layers.fitting._LEAST_USED", 10)
+    for first in ("nothing", ELMDeepONet(random_state=0)):
+        model = LayeredELMDeepONet(first, layers=1, width=30, random_state=0).fit(u, s, points=X)
+        used = np.sort(np.random.default_rng(0).permutation(60)[:30])
+        unseen = used[held_out_of(30, 0)]
+        error = relative_l2(model.predict(u[unseen]), s[unseen])
+        if first == "nothing":
+            assert error == pytest.approx(model.expected_error_, rel=1e-6)
+
+
+def test_a_chain_ends_where_a_narrow_layer_gains_nothing():
+    u, _ = functions(100, X)
+    noise = np.random.default_rng(1).standard_normal(u.shape)
+    model = LayeredELMDeepONet("nothing", width=80, random_state=0).fit(u, u + 0.1 * noise, points=X)
+    assert len(model.layers_) <= 2  # the noise of outputs cannot be learned

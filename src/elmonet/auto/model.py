@@ -33,6 +33,8 @@ from elmonet.solve import Ridge
 
 __all__ = ["AutoELMDeepONet"]
 
+_SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
+
 
 class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with nothing to tune: everything is chosen by leave-one-out.
@@ -122,6 +124,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 search, best = self._choose(training, seed, budget, n_jobs, hook)
                 if layers != 0:
                     self._try_layers(training, sensors, search, best, layers, deadline, hook)
+                if hook is not None:
+                    hook("done", 1.0, 1.0)
         model = self.global_model_
         for name in ("input_shape_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -170,6 +174,11 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     ) -> None:
         """Beside the global model that was chosen."""
         model = self.global_model_
+
+        def tell(what: str, done: float, total: float) -> None:
+            if hook is not None:
+                hook(what, _SEARCHED + (1 - _SEARCHED) * done / total, 1.0)
+
         compared = compare_with_layers(
             training,
             sensors,
@@ -177,7 +186,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             layers=layers,
             seed=search.seed,
             deadline=deadline,
-            tell=hook or (lambda what, done, total: None),
+            tell=tell,
         )
         if compared is None:
             return

@@ -125,7 +125,7 @@ def fit_chain(
     before = error(unseen.s)
     for k, recipe in enumerate(recipes):
         begin = perf_counter()
-        if begin > deadline:
+        if begin > deadline and k > 0:
             break
         points = min(rows, problem.grid.size)
         seen = Functions(fields, problem.s[rest], sizes[rest]), Functions(unseen, problem.s[held_out], norms)

@@ -16,7 +16,6 @@ from elmonet.layers.forms import FieldForm, find_fields
 from elmonet.layers.layered import Layered
 from elmonet.layers.linked import linked_groups
 from elmonet.layers.novelty import WindowNovelty
-from elmonet.metrics import relative_l2
 from elmonet.model import ELMDeepONet
 
 __all__ = ["find_problem", "fit_layers"]
@@ -99,7 +98,7 @@ def fit_layers(
         deadline=deadline,
         tell=told,
     )
-    before = None if problem.first is None else relative_l2(problem.first, problem.s)
-    error = chain.records[-1].error if chain.records else float(before or 1.0)
+    before = None if problem.first is None else error_before(problem, seed)
+    error = chain.error if before is None else min(chain.error, before)
     novelty = WindowNovelty.of(problem.u, form.grid, plan.other)
     return Layered(form, beginnings[best], chain, error, before, plan.symmetries, novelty)
