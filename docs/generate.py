@@ -5,7 +5,7 @@
 Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper` wrote. Writes the report, its
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
-docs/inference.md.
+docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -19,21 +19,33 @@ from elmonet.paper.tables import markdown_table, summary
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 import inference_page  # noqa: E402
+import layers_page  # noqa: E402
 import peers_page  # noqa: E402
 
 PAPER = ROOT / "docs" / "paper"
-TABLE = re.compile(r"(<!-- made by docs/generate.py -->\n).*?(<!-- end -->)", re.DOTALL)
-PEERS = re.compile(r"(<!-- peers, made by docs/generate.py -->\n).*?(<!-- end of peers -->)", re.DOTALL)
+
+
+def filled(page, **tables):
+    """A page with tables at the places that are marked by their names."""
+    text = (ROOT / page).read_text()
+    for name, table in tables.items():
+        place = rf"(<!-- {name}, made by docs/generate.py -->\n).*?(<!-- end of {name} -->)"
+        text, count = re.subn(place, lambda found, t=table: f"{found[1]}{t}\n{found[2]}", text, flags=re.DOTALL)
+        assert count == 1, f"{page} must hold one place for the table {name}"
+    return text
 
 
 def readme(results):
-    """README.md with the tables of these results and of the peers."""
-    text = (ROOT / "README.md").read_text()
+    """README.md with the tables of these results, of the peers and of the layers."""
     rows, _ = peers_page.load()
-    for place, table in ((TABLE, markdown_table(summary(results))), (PEERS, peers_page.short_table(rows))):
-        text, count = place.subn(lambda found, table=table: found[1] + table + "\n" + found[2], text)
-        assert count == 1, "README.md must hold one place for each table"
-    return text
+    layers = layers_page.table(layers_page.load())
+    paper = markdown_table(summary(results))
+    return filled("README.md", paper=paper, peers=peers_page.short_table(rows), layers=layers)
+
+
+def layers():
+    """docs/layers.md with its table."""
+    return filled("docs/layers.md", layers=layers_page.table(layers_page.load()))
 
 
 def main():
@@ -47,6 +59,8 @@ def main():
     (ROOT / "docs" / "peers.md").write_text(peers_page.page(rows, cost))
     (ROOT / "docs" / "inference.md").write_text(inference_page.page())
     peers_page.figures(cost, ROOT / "docs" / "figures")
+    (ROOT / "docs" / "layers.md").write_text(layers())
+    layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     data_pictures.main()
 
 

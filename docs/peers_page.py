@@ -103,7 +103,8 @@ def _tables(rows):
         ours = methods["elmonet"]
         lines += [
             "",
-            f"Expected by leave-one-out, before the test functions were seen: {number(ours['loo_error'])}.",
+            f"Expected ({ours['error_kind']}) before the test functions were seen: "
+            f"{number(ours['expected_error'])}.",
         ]
         yield "\n".join(lines)
 

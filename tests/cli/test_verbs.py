@@ -414,3 +414,34 @@ def test_files_through_links(ok, run, tmp_path):
     ):
         code, _, err = run(*call.split())
         assert (code, "it is a device, not a file" in err) == (1, True)
+
+
+def test_layers_from_fit_to_a_finer_grid(ok, tmp_path):
+    ok("make burgers --n-train 60 --n-test 5 -o data.npz")
+    out = ok("fit data.npz -o m.elmonet --layers 1", *BUDGET)
+    assert "Layer 1:" in out
+    out = ok("info m.elmonet")
+    assert "layers: 1, from " in out
+    assert "periodic: yes" in out
+    facts = json.loads(ok("info m.elmonet --json"))
+    assert facts["error_kind"] == "held out"
+    assert len(facts["layers"]) == 1
+    out = ok("predict m.elmonet data.npz -o p.npz")
+    assert "5 test functions" in out
+    fine = problems.burgers(n_train=1, n_test=5, n_points=255)  # the same functions at twice as many points
+    np.savez(tmp_path / "fine.npz", u=fine.u_test, s=fine.s_test, points=fine.points)
+    ok("predict m.elmonet fine.npz -o q.npz")
+    coarse, found = np.load(tmp_path / "p.npz")["s"], np.load(tmp_path / "q.npz")["s"]
+    assert found.shape == (5, 255)
+    assert ok("plot m.elmonet data.npz -o fit.png")
+    assert is_png(tmp_path / "fit.png")
+    data = read(tmp_path / "data.npz")
+    assert relative_l2(coarse, data.s_test) < 0.3
+
+
+def test_layers_belong_to_the_search(run, tmp_path):
+    u, s = waves(30)
+    np.savez(tmp_path / "data.npz", u=u, s=s, points=X)
+    code, _, err = run(*"fit data.npz -o m.elmonet --layers 2 --width 50".split())
+    assert code == 2
+    assert "--layers" in err

@@ -241,6 +241,16 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """How far each input (N,) is from the training functions: above 1, beyond all of them."""
         return self._best().novelty(X)
 
+    def rollout(self, u0: Any, steps: int) -> np.ndarray:
+        """A learned time step, applied again and again, as by `LayeredELMDeepONet.rollout`."""
+        best = self._best()
+        if not hasattr(best, "rollout"):
+            raise InputError(
+                "rollout is for models with layers, and here a global model was better. Fit with layers=2, "
+                "or apply predict again and again."
+            )
+        return np.asarray(best.rollout(u0, steps))
+
     def summary(self) -> str:
         """In words: what was chosen and why, what error to expect, and what would help most."""
         return self._best().summary()
