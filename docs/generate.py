@@ -30,7 +30,9 @@ def filled(page, **tables):
     text = (ROOT / page).read_text()
     for name, table in tables.items():
         place = rf"(<!-- {name}, made by docs/generate.py -->\n).*?(<!-- end of {name} -->)"
-        text, count = re.subn(place, lambda found, t=table: f"{found[1]}{t}\n{found[2]}", text, flags=re.DOTALL)
+        text, count = re.subn(
+            place, lambda found, t=table: f"{found[1]}{t}\n{found[2]}", text, flags=re.DOTALL
+        )
         assert count == 1, f"{page} must hold one place for the table {name}"
     return text
 

@@ -25,8 +25,8 @@ def load():
 def table(results):
     """One line for each data set: without layers, with them, and networks of the same seconds."""
     lines = [
-        "| data | without layers | with layers | expected | seconds | FNO, same seconds | FNO, 10 times | DeepONet, "
-        "same seconds |",
+        "| data | without layers | with layers | expected | seconds | FNO, same seconds | FNO, 10 times | "
+        "DeepONet, same seconds |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, row in results.items():
@@ -55,14 +55,21 @@ def figure(results, path):
         for kind, (style, label) in STYLES.items():
             runs = row[kind]
             ax.loglog(
-                [r["seconds"] for r in runs], [100 * r["error"] for r in runs], style, label=label, markersize=5
+                [r["seconds"] for r in runs],
+                [100 * r["error"] for r in runs],
+                style,
+                label=label,
+                markersize=5,
             )
         ax.set(title=NAMES[name], xlabel="seconds on 2 cores", ylabel="error in %")
     axes[0].legend(frameon=False)
     steps = results["burgers_steps"]["rollout"]
     axes[-1].plot(range(1, len(steps) + 1), [100 * error for error in steps], "o-", markersize=4)
     axes[-1].set(
-        title="Burgers, rollout of the learned step", xlabel="steps of 0.05", ylabel="error in %", ylim=(0, None)
+        title="Burgers, rollout of the learned step",
+        xlabel="steps of 0.05",
+        ylabel="error in %",
+        ylim=(0, None),
     )
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

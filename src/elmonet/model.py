@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
 
 from elmonet._check import InputError, choice, coordinates, outputs
 from elmonet._fitted import NotFittedError
@@ -20,6 +19,7 @@ from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
 from elmonet.fitting.words import summary_of
+from elmonet.form.score import r2_of
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
@@ -210,15 +210,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
-        predicted = np.asarray(named_components(self.predict(X))[1])
-        y = outputs(named_components(y)[1], len(predicted))
-        if predicted.shape != y.shape:
-            raise InputError(
-                f"y must have the shape of the predictions, {predicted.shape}, got {y.shape}. To compare at "
-                "other points, use relative_l2(model.predict(X, points=points), y)."
-            )
-        predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
-        return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
+        return r2_of(self.predict(X), y, sample_weight)
 
     def summary(self) -> str:
         """In words: the data, what was fitted, and what error to expect."""

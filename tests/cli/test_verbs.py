@@ -442,6 +442,6 @@ def test_layers_from_fit_to_a_finer_grid(ok, tmp_path):
 def test_layers_belong_to_the_search(run, tmp_path):
     u, s = waves(30)
     np.savez(tmp_path / "data.npz", u=u, s=s, points=X)
-    code, _, err = run(*"fit data.npz -o m.elmonet --layers 2 --width 50".split())
+    code, _, err = run(*["fit", "data.npz", "-o", "m.elmonet", "--layers", "2", "--width", "50"])
     assert code == 2
     assert "--layers" in err

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, relative_l2
 from elmonet._check import ExtrapolationWarning
+from elmonet.data import Scattered
 from elmonet.interpolation import grid_points
 from elmonet.layers import LayeredELMDeepONet, load_layers
 from elmonet.layers.chain import held_out_of
@@ -250,3 +251,20 @@ def test_a_chain_ends_where_a_narrow_layer_gains_nothing():
     noise = np.random.default_rng(1).standard_normal(u.shape)
     model = LayeredELMDeepONet("nothing", width=80, random_state=0).fit(u, u + 0.1 * noise, points=X)
     assert len(model.layers_) <= 2  # the noise of outputs cannot be learned
+
+
+def test_at_any_points(model):
+    """Points between those of the grid, as many as it has or not; for each function its own: refused."""
+    coarse, _ = functions(5, X, seed=3)
+    for n in (7, len(X)):
+        y = np.random.default_rng(n).uniform(0, X[-1], n)
+        truth = functions(5, y, seed=3)[1]
+        assert relative_l2(model.predict(coarse, points=y), truth) < 0.01
+    with pytest.raises(InputError, match="that all functions share"):
+        model.predict(coarse, points=[X[:3], X[:4], X, X, X])
+    with pytest.raises(InputError, match="that all functions share"):
+        model.predict(coarse, points=Scattered([0, 1], [[0.1], [0.2]]))
+    with pytest.raises(InputError, match="known at 20 points"):
+        model.predict(coarse[:, :20], points=X)
+    with pytest.raises(InputError, match="shape of the predictions"):
+        model.score(coarse, coarse[:, :-1])

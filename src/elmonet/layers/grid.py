@@ -79,6 +79,14 @@ class Grid:
                 fields = fields.take(np.arange(n + 1) % n, axis=first + axis)
         return fields
 
+    def covers(self, points: np.ndarray) -> bool:
+        """Whether points (M, d) are a grid of the same domain."""
+        try:
+            self.of_same_domain(points)
+        except InputError:
+            return False
+        return True
+
     def of_same_domain(self, points: np.ndarray) -> tuple[Grid, np.ndarray]:
         """Another resolution of the same domain, and the order that sorts its points."""
         axes, order = _uniform_axes(points, "points")

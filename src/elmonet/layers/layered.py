@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.interpolation import interpolate
 from elmonet.layers.chain import Chain
 from elmonet.layers.first import predicted_rows
 from elmonet.layers.forms import FieldForm
@@ -52,8 +53,9 @@ class Layered:
         """Outputs in the user's shapes at the points of a grid, whose order `order` sorts."""
         return self.form.values(self.states(u, grid, order), grid, order, shape)
 
-    def rows(self, u: Any) -> np.ndarray:
-        """Rows (n, c M) at the sorted points of the training grid."""
+    def between(self, u: Any, points: np.ndarray) -> np.ndarray:
+        """Rows (n, c M') at any points (M', d), of inputs on the training grid: outputs are interpolated."""
         grid = self.form.grid
         fields = grid.with_repeats(self.states(u, grid, self.form.order)) * self.form.size
-        return fields.reshape(len(fields), -1)
+        n, c = fields.shape[:2]
+        return interpolate(grid.points, fields.reshape(n * c, -1).T, points).T.reshape(n, -1)

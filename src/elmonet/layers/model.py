@@ -9,18 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
 
-from elmonet._check import InputError, coordinates, number, outputs, positive_integer
+from elmonet._check import InputError, coordinates, number, positive_integer
 from elmonet._fitted import NotFittedError
+from elmonet.data.scattered import Scattered
 from elmonet.features.base import seed_from
 from elmonet.form.inputs import InputForm
 from elmonet.form.outputs import OutputForm
-from elmonet.form.training import Training, named_components, place_points, understand
-from elmonet.interpolation import interpolate
+from elmonet.form.score import r2_of
+from elmonet.form.training import Training, is_list_of_points, place_points, understand
 from elmonet.layers.first import fitted_first
 from elmonet.layers.fitting import find_problem, fit_layers
-from elmonet.layers.grid import Grid
 from elmonet.layers.layered import Layered
 from elmonet.layers.rollout import roll_out
 from elmonet.layers.saving import restore, to_store
@@ -134,26 +133,30 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def predict(self, u: Any, points: Any = None) -> Any:
         """Output functions at the training points, or, for u on another grid of the domain, at its points.
 
-        With u on the training grid, points may be any points: outputs are interpolated there.
+        With u on the training grid, points may be any points: outputs are interpolated there. Warns of
+        inputs unlike the training inputs.
         """
         found = self._fitted()
         form = found.form
+        grid, order, shape, where = form.grid, form.order, None, None
         if points is None:
-            return self._predict(self._given(u), form.grid, form.order, None)
-        where, shape = place_points(points)
-        where = coordinates(where, dimension=form.outputs.points.shape[1])
-        shape = shape or (len(where),)
-        if form.points_of(u) == len(where):
-            return self._predict(u, *form.grid.of_same_domain(where), shape)
-        if form.points_of(u) != len(form.order):
-            raise InputError(
-                f"u is known at {form.points_of(u)} points; it must be known at the {len(where)} points of "
-                f"the prediction or at the {len(form.order)} of the training."
-            )
-        rows = found.rows(self._given(u))
-        c = max(1, form.outputs.components)
-        there = interpolate(form.grid.points, rows.reshape(len(rows) * c, -1).T, where).T
-        return form.outputs.unpacked(there.reshape(len(rows), -1), shape)
+            u = self._given(u)
+        else:
+            where, shape = _common(points, form.outputs.points.shape[1])
+            known_at = form.points_of(u)
+            if known_at == len(where) and (known_at != len(order) or grid.covers(where)):
+                (grid, order), where = grid.of_same_domain(where), None
+            elif known_at == len(order):
+                u = self._given(u)
+            else:
+                raise InputError(
+                    f"u is known at {known_at} points; it must be known at the {len(where)} points of the "
+                    f"prediction or at the {len(order)} of the training."
+                )
+        warn_of_strange(found.strange(u, grid, order), stacklevel=3)
+        if where is None:
+            return found.predict(u, grid, order, shape)
+        return form.outputs.unpacked(found.between(u, where), shape)
 
     def novelty(self, u: Any) -> np.ndarray:
         """How far each input (N,) is from the training functions: above 1, beyond all of them.
@@ -178,10 +181,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def score(self, u: Any, s: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together; `relative_l2` is the usual error."""
-        predicted = np.asarray(named_components(self.predict(u))[1])
-        s = outputs(named_components(s)[1], len(predicted))
-        predicted, s = (A.reshape(len(A), -1) for A in (predicted, s))
-        return float(r2_score(s, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
+        return r2_of(self.predict(u), s, sample_weight)
 
     def summary(self) -> str:
         """In words: the grid, what was chosen, what each layer gained, and what error to expect."""
@@ -244,12 +244,6 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None
 
-    def _predict(self, u: Any, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
-        """On a grid, with a warning of unusual functions."""
-        found = self._fitted()
-        warn_of_strange(found.strange(u, grid, order), stacklevel=4)
-        return found.predict(u, grid, order, shape)
-
     def _with(self, found: Layered, training: Training) -> Self:
         """With a chain that was fitted to these functions."""
         self._found, self._memory = found, Memory.of(training.X)
@@ -284,3 +278,17 @@ def load_layers(path: str | os.PathLike[str]) -> LayeredELMDeepONet:
     given = model._found.form.inputs.given
     model.input_shape_, model.n_features_in_ = given, given[0]
     return model
+
+
+def _common(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Points (M, d) that all functions share, and the shape in which outputs come back."""
+    if isinstance(points, (Scattered, list, tuple)) and (
+        isinstance(points, Scattered) or is_list_of_points(points)
+    ):
+        raise InputError(
+            "a model with layers predicts at points that all functions share: give points (M, d). To have "
+            "each function at points of its own, interpolate what predict gives on the grid."
+        )
+    where, shape = place_points(points)
+    where = coordinates(where, dimension=dimension)
+    return where, shape or (len(where),)
