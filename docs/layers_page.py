@@ -13,7 +13,7 @@ NAMES = {
     "torchphysics_diffusion2d": "diffusion, 64 x 64 (file)",
     "burgers_steps": "Burgers, one time step",
 }
-STYLES = {"layers": ("o-", "layers"), "FNO": ("s--", "FNO"), "DeepONet": ("^:", "DeepONet")}
+STYLES = {"layers": ("o-", "elmonet, after each layer"), "FNO": ("s--", "FNO"), "DeepONet": ("^:", "DeepONet")}
 
 
 def load():
@@ -48,6 +48,7 @@ def table(results):
 def figure(results, path):
     """Error against seconds for each data set, and the error of the rollout after each step."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     fig, axes = plt.subplots(2, 3, figsize=(11, 6), constrained_layout=True)
     axes = axes.ravel()
@@ -62,11 +63,15 @@ def figure(results, path):
                 markersize=5,
             )
         ax.set(title=NAMES[name], xlabel="seconds on 2 cores", ylabel="error in %")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
     axes[0].legend(frameon=False)
     steps = results["burgers_steps"]["rollout"]
     axes[-1].plot(range(1, len(steps) + 1), [100 * error for error in steps], "o-", markersize=4)
     axes[-1].set(
-        title="Burgers, rollout of the learned step",
+        title="Burgers, rollout of the step",
         xlabel="steps of 0.05",
         ylabel="error in %",
         ylim=(0, None),
