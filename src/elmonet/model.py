@@ -119,7 +119,14 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        points: Any = None,
+        *,
+        sensors: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Learn W from pairs of functions.
 
@@ -137,16 +144,18 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.
         sample_weight : (N,), how much each function counts.
+        groups : (N,), labels of functions that belong together, such as the number of the run they come from:
+            they are left out together. None: steps of trajectories and near repeats are found.
         """
         points = points_once(self.points, points, "ELMDeepONet")
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
-            for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
+            for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
                 if given is not None:
                     raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
             return self._fit_stored(X, y, points, sensors)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
-        settings = {"sensors": sensors, "sample_weight": sample_weight, "gaps": gaps, "lift": self.lift}
-        return self._fit(understand(self, X, y, points, **settings))
+        settings = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
+        return self._fit(understand(self, X, y, points, gaps=gaps, lift=self.lift, **settings))
 
     def partial_fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
         """Learn from more functions; the arguments are those of `fit`, and points are needed once.

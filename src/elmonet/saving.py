@@ -58,6 +58,7 @@ def to_store(
         "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
         "solution": _solution_to_store(fitted.solution, arrays),
         "promise": model._promise,
+        "word": fitted.word,
     }
     arrays["C"] = operator.C
     if operator.lift is not None:
@@ -85,7 +86,7 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     operator = Operator(branch, trunk, C, arrays.get("lift"), basis)
     kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
     solution = Solution(operator.W, **kept, **header["solution"])
-    model._found = Fitted(inputs, outputs, operator, solution)
+    model._found = Fitted(inputs, outputs, operator, solution, header.get("word", ""))
     model._memory = Memory.from_arrays(arrays)
     model._promise = None if header["promise"] is None else tuple(header["promise"])
     model.input_shape_, model.n_features_in_ = inputs.given, inputs.given[0]

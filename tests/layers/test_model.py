@@ -10,7 +10,6 @@ from elmonet.data import Scattered
 from elmonet.interpolation import grid_points
 from elmonet.layers import LayeredELMDeepONet, load_layers
 from elmonet.layers.chain import held_out_of
-from elmonet.layers.linked import linked_groups
 
 K = 2 * np.pi * np.arange(1, 4)
 
@@ -168,17 +167,11 @@ def test_only_symmetries_that_the_data_have_are_used():
     np.testing.assert_allclose(model.predict(image), -model.predict(u[:5])[:, ::-1], atol=1e-9)
 
 
-def test_steps_of_a_trajectory_are_held_out_together():
-    a = np.random.default_rng(0).standard_normal((12, 10, 1))
-    steps = a * 0.9 ** np.arange(6)  # 10 trajectories of 5 steps, at 12 points
-    u, s = steps[:, :, :-1], steps[:, :, 1:]
-    u, s = (A.transpose(1, 2, 0).reshape(50, 12) for A in (u, s))
-    groups = linked_groups(u, s)
-    np.testing.assert_array_equal(groups, np.repeat(np.arange(10), 5))
+def test_groups_are_held_out_together():
+    groups = np.repeat(np.arange(10), 5)
     held_out = held_out_of(50, 0, groups).reshape(10, 5)
     assert (held_out.all(axis=1) | ~held_out.any(axis=1)).all()
     assert 5 <= held_out.sum() <= 15
-    assert len(set(linked_groups(u[:, ::-1], s))) == 50
 
 
 def test_the_best_of_several_beginnings():

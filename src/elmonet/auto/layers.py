@@ -8,16 +8,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from elmonet._check import InputError
 from elmonet.form.training import Training
 from elmonet.layers import LayeredELMDeepONet
-from elmonet.layers.chain import Problem, error_before, held_out_of
-from elmonet.layers.first import left_out_rows, predicted_rows
+from elmonet.layers.chain import error_before, held_out_of
+from elmonet.layers.first import left_out_rows
 from elmonet.layers.fitting import find_problem, fit_layers
-from elmonet.layers.forms import FieldForm
-from elmonet.metrics import relative_l2
 from elmonet.model import ELMDeepONet
 
 __all__ = ["Comparison", "compare_with_layers"]
@@ -64,27 +61,22 @@ def compare_with_layers(
         if layers is None:
             return None
         raise
-    linked = problem.groups is not None
-    exact = not linked and float(best.expected_error_ or 0.0) < _EXACT
+    exact = float(best.expected_error_ or 0.0) < _EXACT
     if layers is None and (exact or begin > deadline):
         return None
-    # A function left out is not new where its neighbours in time are known: the global model is fitted again
-    # without those held out, and layers begin from nothing.
-    before = _of_held_out(form, problem, best, training.of(used), seed) if linked else None
+    before = error_before(replace(problem, first=start), seed)
     found = fit_layers(
         form,
         problem,
         used,
-        [None] if linked else [None, best],
+        [None, best],
         layers=layers,
         width=None,
         seed=seed,
         deadline=deadline,
         tell=tell,
-        worth=np.inf if linked or layers is not None else _WORTH,
+        worth=_WORTH if layers is None else np.inf,
     )
-    if before is None:
-        before = error_before(replace(problem, first=start), seed)
     seconds = perf_counter() - begin
     if found is None:
         return Comparison(before, None, seconds)
@@ -92,12 +84,3 @@ def compare_with_layers(
         return Comparison(before, found.error, seconds)
     model = LayeredELMDeepONet(layers=layers, random_state=seed)
     return Comparison(before, found.error, seconds, model._with(found, training))
-
-
-def _of_held_out(
-    form: FieldForm, problem: Problem, best: ELMDeepONet, training: Training, seed: int
-) -> float:
-    """The error of the functions that layers are held out of, by the global model fitted to the others."""
-    unseen = held_out_of(len(problem.s), seed, problem.groups)
-    model = clone(best)._fit(training.of(np.flatnonzero(~unseen)))
-    return relative_l2(form.states(predicted_rows(model, training.X[unseen])), problem.s[unseen])

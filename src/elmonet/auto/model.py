@@ -29,7 +29,7 @@ from elmonet.form.training import Training, points_once, understand
 from elmonet.model import ELMDeepONet
 from elmonet.novelty import Memory
 from elmonet.progress import progress_bar
-from elmonet.solve import Ridge
+from elmonet.solve import LEFT_OUT, Ridge
 
 __all__ = ["AutoELMDeepONet"]
 
@@ -103,11 +103,11 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.points = points
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, groups: Any = None) -> Self:
         """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`."""
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         points = points_once(self.points, points, "AutoELMDeepONet")
-        training = understand(self, X, y, points, sensors=sensors, gaps=gaps)
+        training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         deadline = np.inf if budget is None else perf_counter() + budget
@@ -217,13 +217,13 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     @property
     def error_kind_(self) -> str | None:
-        """How that was found: "leave-one-out" or "held out"."""
+        """How that was found: "leave-one-out", "leave-group-out" or "held out"."""
         return self._best(AttributeError).error_kind_
 
     @property
     def loo_error_(self) -> float | None:
         """`expected_error_`, if it is a leave-one-out error."""
-        if self.error_kind_ != "leave-one-out":
+        if self.error_kind_ not in LEFT_OUT:
             raise AttributeError(
                 f"the error of this model is of another kind, {self.error_kind_!r}: read expected_error_."
             )

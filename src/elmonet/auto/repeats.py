@@ -43,5 +43,6 @@ def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     freedom = max(1, int(counts[counts > 1].sum() - np.count_nonzero(counts > 1)))
     squares = np.sum((y - mean[which])[repeated] ** 2) / freedom
     per_function = np.mean(np.sum(y.reshape(len(y), -1) ** 2, axis=1)) or 1.0
-    merged = replace(training, X=X[np.sort(first)], y=mean)
+    groups = None if training.groups is None else training.groups.of(np.sort(first))
+    merged = replace(training, X=X[np.sort(first)], y=mean, groups=groups)
     return merged, Repeats(len(X) - len(first), float(np.sqrt(squares / per_function)))

@@ -45,6 +45,7 @@ class View:
         kept = max(2, int(np.count_nonzero(tail > negligible * tail[0])))
         self.modes, self.coordinates = modes[:, :kept], coordinates[:kept]
         self.sizes = None if self.outputs.logs is None else log_sizes(self.y)
+        self.groups = None if training.groups is None else training.groups.numbers
 
     @cached_property
     def spread(self) -> float:
@@ -72,7 +73,8 @@ class View:
 
     def solve(self, B: np.ndarray, alpha: float | str = "loo") -> tuple[Solution, np.ndarray]:
         """The solution for features B (p1, N), and the leave-one-out error of each function (N,)."""
-        solution = Ridge(alpha).solve(np.eye(len(self.coordinates)), B, self.coordinates, sizes=self.sizes)
+        known = {"sizes": self.sizes, "groups": self.groups}
+        solution = Ridge(alpha).solve(np.eye(len(self.coordinates)), B, self.coordinates, **known)
         if self.outputs.logs is None:
             return solution, np.asarray(solution.errors)
         return solution, self.outputs.errors(product(self.modes, solution.left_out()).T, self.y)

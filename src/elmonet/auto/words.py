@@ -9,7 +9,7 @@ import numpy as np
 from elmonet.auto.layers import Comparison
 from elmonet.auto.repeats import Repeats
 from elmonet.auto.search import Search, Trial
-from elmonet.fitting.words import outputs_in_words
+from elmonet.fitting.words import kind_in_words, outputs_in_words
 from elmonet.form.training import Training
 from elmonet.model import ELMDeepONet
 
@@ -94,6 +94,8 @@ def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], tr
 def _data(search: Search, repeats: Repeats) -> list[str]:
     inputs, outputs = search.training.inputs.told, outputs_in_words(search.training.outputs)
     lines = [f"Data: {len(search.X)} functions, inputs {inputs}, outputs {outputs}."]
+    if search.training.groups is not None:
+        lines.append(search.training.groups.told)
     if repeats.count:
         lines.append(
             f"{repeats.count} inputs repeat others: they were merged, so that leave-one-out leaves "
@@ -106,14 +108,16 @@ def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: float) ->
     way = search.ways[best.way]
     seen = ["their logarithms"] * way["log_inputs"] + ["standardised"] * way["scale_inputs"]
     solution = model.solution_
-    give_or_take = np.std(solution.loo_errors) / np.sqrt(len(search.X))
+    groups = search.training.groups
+    independent = len(search.X) if groups is None else len(np.unique(groups.numbers))
+    give_or_take = np.std(solution.loo_errors) / np.sqrt(independent)
     lines = [
         f"Chosen: branch {best.candidate}, inputs {' and '.join(seen) or 'as they are'}, "
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
         f"{model.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
         f"Expected error on new functions drawn like these: {expected:.3g}, give or take "
-        f"{give_or_take:.1g} (leave-one-out). It does not hold for functions of another kind: predict warns "
-        "of them, novelty() measures them.",
+        f"{give_or_take:.1g} ({kind_in_words(solution.error_kind)}). It does not hold for functions of "
+        "another kind: predict warns of them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):

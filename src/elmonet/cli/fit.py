@@ -50,6 +50,13 @@ def fit(
         float | None,
         typer.Option(min=0, help="Time for the search; then nothing new is tried.", metavar="SECONDS"),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of labels, one for each function: those of the same label are left out together.",
+            metavar="NAME",
+        ),
+    ] = None,
     layers: Annotated[
         int | None,
         typer.Option(
@@ -159,15 +166,22 @@ def fit(
     begun = perf_counter()
     if asked or _stored_bytes(data) > available() / 4:
         _require_blocks(asked, missing, time_budget, layers)
+        if groups is not None:
+            raise InputError("--groups is for functions in memory; here they are read in blocks.")
         model = _fit_blocks(told, data, names, blockwise, features, seed)
     elif any(value is not None for value in (width, activation, scale)):
         _require_no_search(time_budget, layers, "with --width, --activation or --scale")
         model = _fit_in_memory(
-            told, data, names, missing, ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
+            told,
+            data,
+            names,
+            missing,
+            ELMDeepONet(Linear() + features, missing=missing, random_state=seed),
+            groups,
         )
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
-        model = _fit_auto(told, data, names, settings)
+        model = _fit_auto(told, data, names, settings, groups)
     model.save(out)
     if checkpoint is not None:
         destination(checkpoint).unlink(missing_ok=True)
@@ -200,27 +214,33 @@ def _require_no_search(budget: float | None, layers: int | None, because: str) -
         )
 
 
-def _fit_auto(told: Told, path: Path, names: dict[str, Any], settings: dict[str, Any]) -> Any:
+def _fit_auto(
+    told: Told, path: Path, names: dict[str, Any], settings: dict[str, Any], groups: str | None
+) -> Any:
     from elmonet import AutoELMDeepONet
     from elmonet.progress import progress_bar
 
     with progress_bar() as progress:
         search = AutoELMDeepONet(progress=progress, **settings)
         try:
-            return _fit_in_memory(told, path, names, settings["missing"], search)
+            return _fit_in_memory(told, path, names, settings["missing"], search, groups)
         except KeyboardInterrupt:
             raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
 
 
-def _fit_in_memory(told: Told, path: Path, names: dict[str, Any], missing: str, model: Any) -> Any:
+def _fit_in_memory(
+    told: Told, path: Path, names: dict[str, Any], missing: str, model: Any, groups: str | None
+) -> Any:
     """Fit a model to all functions of a file, and print how good it is."""
+    from elmonet.cli.inputs import labels_from
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
 
     data = understood(told, path, names)
     require_usable(data, missing)
     sensors = None if isinstance(data.u_train, dict) else data.sensors
-    model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors)
+    labels = None if groups is None else labels_from(groups, path, names.get("max_bytes"))
+    model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=labels)
     if hasattr(model, "leaderboard_"):
         told.line(model.summary())
         told.fact(summary=model.summary(), leaderboard=model.leaderboard_)

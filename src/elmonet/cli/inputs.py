@@ -122,6 +122,17 @@ def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.
     return points
 
 
+def labels_from(name: str, path: Path, max_size: str | None) -> np.ndarray:
+    """The labels of groups, one for each function, that an array in a file holds."""
+    with open_arrays(path, max_size) as arrays:
+        if name not in arrays:
+            raise InputError(
+                f"--groups {name}: there is no such array in {str(path)!r}. There are: "
+                f"{Contents(arrays).listed()}."
+            )
+        return np.asarray(load(arrays[name])).ravel()
+
+
 def _several(model: Any, path: Path, arrays: Mapping[str, Any], given: list[str], why: str) -> Found:
     """The inputs of a model with several, by their names or in the order given."""
     wanted = model.inputs_.names

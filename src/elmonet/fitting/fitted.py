@@ -27,6 +27,7 @@ class Fitted:
     outputs: OutputForm
     operator: Operator
     solution: Solution
+    word: str = ""  # on functions that belong together
 
     def seen(self, rows: np.ndarray) -> np.ndarray:
         """Input rows as the branch sees them."""

@@ -13,7 +13,7 @@ from elmonet.fitting.parts import solve
 from elmonet.form.outputs import OutputForm
 from elmonet.metrics import overall
 from elmonet.operator import Operator
-from elmonet.solve import Solution
+from elmonet.solve import LEFT_OUT, Solution
 
 __all__ = ["fit_in_memory", "in_units_of_outputs", "log_sizes"]
 
@@ -26,11 +26,12 @@ def fit_in_memory(
     trunk: Any,
     solver: Any,
     weights: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> tuple[Operator, Solution]:
     """Learn the operator from inputs Z (N, ...) as the branch sees them to outputs y (N, M), rows.
 
     Branch and trunk are not fitted yet. `weights` (N,) are square roots: a column of B and G times w counts
-    w^2 times.
+    w^2 times. `groups` (N,): functions of the same number are left out together.
     """
     z = outputs.target(y).astype(Z.dtype, copy=False)
     P = outputs.seen(dtype=Z.dtype)
@@ -41,7 +42,7 @@ def fit_in_memory(
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
     sizes = None if outputs.logs is None else log_sizes(y, weights)
-    solution = solve(solver, T, B, G, sizes)
+    solution = solve(solver, T, B, G, sizes=sizes, groups=groups)
     operator = Operator.of(branch, trunk, solution, T)
     if outputs.logs is not None:
         fitted = product(product(operator.basis, operator.C), B).T
@@ -73,7 +74,7 @@ def in_units_of_outputs(
     if fitted is not None:
         missed = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
         solution = replace(solution, residual=float(missed))
-    if solution.error_kind != "leave-one-out":
+    if solution.error_kind not in LEFT_OUT:
         return replace(solution, expected_error=None, error_kind=None, errors=None)
     errors = outputs.errors(solution.left_out().T / weight, y)
     return replace(solution, expected_error=float(overall(errors, y.shape[1])), errors=errors)

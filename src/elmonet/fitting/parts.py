@@ -48,13 +48,14 @@ def solver_or_default(solver: Any) -> Any:
     return solver
 
 
-def solve(
-    solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None
-) -> Solution:
-    """``solver.solve(T, B, G)``; with `sizes`, to which errors are relative, if the solver takes them."""
-    if sizes is not None and "sizes" in inspect.signature(solver.solve).parameters:
-        return solver.solve(T, B, G, sizes=sizes)
-    return solver.solve(T, B, G)
+def solve(solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **known: np.ndarray | None) -> Solution:
+    """``solver.solve(T, B, G)``, with what is known and the solver takes.
+
+    `sizes`: to which errors are relative. `groups`: which functions are left out together.
+    """
+    taken = inspect.signature(solver.solve).parameters
+    given = {name: value for name, value in known.items() if value is not None and name in taken}
+    return solver.solve(T, B, G, **given)
 
 
 def refuse_learning(part: Any, role: str) -> None:

@@ -29,8 +29,11 @@ def fit_training(prepared: Prepared, training: Training) -> Fitted:
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
     dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
     Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
+    groups = None if training.groups is None else training.groups.numbers
     if not outputs.scattered and not training.has_gaps:
-        return Fitted(inputs, outputs, *fit_in_memory(Z, y, outputs, branch, trunk, solver, w))
+        word = "" if training.groups is None else training.groups.told
+        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
+        return Fitted(inputs, outputs, operator, solution, word)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
     if outputs.scattered:
         index, places, values = outputs.scattered_rows(y)

@@ -9,6 +9,7 @@ __all__ = ["kind_in_words", "outputs_in_words", "summary_of"]
 
 _KINDS = {
     "leave-one-out": "leave-one-out",
+    "leave-group-out": "leaving out groups of functions that belong together",
     "gcv": "generalised cross-validation of all values together",
     "held out": "functions held out of the fit",
 }
@@ -20,6 +21,7 @@ def summary_of(fitted: Fitted) -> str:
     branch, trunk = operator.branch, operator.trunk
     lines = [
         f"Data: inputs {fitted.inputs.told}, outputs {outputs_in_words(fitted.outputs)}.",
+        *([fitted.word] if fitted.word else []),
         f"Fitted: branch {_in_one_line(branch)} of {operator.C.shape[1]} features, trunk "
         f"{_in_one_line(trunk)} of {len(operator.W)} functions, alpha {solution.alpha:.2g}.",
     ]

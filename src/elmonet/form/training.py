@@ -10,6 +10,7 @@ import numpy as np
 
 from elmonet._check import InputError, coordinates, outputs, plain, weights
 from elmonet.data.scattered import Scattered
+from elmonet.form.groups import Groups, find_groups, given_groups
 from elmonet.form.inputs import InputForm, find_inputs, is_array
 from elmonet.form.orientation import warn_of_columns
 from elmonet.form.outputs import OutputForm, find_outputs, find_scattered
@@ -27,6 +28,7 @@ class Training:
     X : (N, ...), input functions.
     y : (N, c M), output functions without the lift, NaN where a value is missing; or a `Scattered`.
     weights : (N,), square roots of the sample weights; None: all functions count alike.
+    groups : functions that are left out together; None: each by itself.
     """
 
     X: np.ndarray
@@ -34,6 +36,7 @@ class Training:
     inputs: InputForm
     outputs: OutputForm
     weights: np.ndarray | None = None
+    groups: Groups | None = None
 
     @property
     def has_gaps(self) -> bool:
@@ -43,9 +46,9 @@ class Training:
     def of(self, rows: np.ndarray) -> Training:
         """Some of the functions, by their indices."""
         y = self.y.of_functions(rows) if self.outputs.scattered else self.y[rows]
-        return replace(
-            self, X=self.X[rows], y=y, weights=None if self.weights is None else self.weights[rows]
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        groups = None if self.groups is None else self.groups.of(rows)
+        return replace(self, X=self.X[rows], y=y, weights=weights, groups=groups)
 
 
 def understand(
@@ -56,6 +59,7 @@ def understand(
     *,
     sensors: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
     gaps: bool = False,
     lift: Any = None,
 ) -> Training:
@@ -69,6 +73,12 @@ def understand(
     where = None if scattered is not None or points is None else coordinates(place_points(points)[0])
     inputs, rows = find_inputs(estimator, X, n=_count(y), sensors=sensors, points=where)
     weight = None if sample_weight is None else weights(sample_weight, len(rows))
+    own = None if groups is None else given_groups(groups, len(rows))
+    if groups is not None and (scattered is not None or gaps):
+        raise InputError(
+            "groups are for outputs without gaps at common points; here, some functions are held out. Leave "
+            "groups out, or the functions with gaps."
+        )
     if scattered is not None:
         if scattered.n_functions > len(rows):
             raise InputError(
@@ -87,9 +97,11 @@ def understand(
     form = find_outputs(y, _training_points(where, shape, inputs, y), names, np.result_type(rows, y), lift)
     warn_of_columns(rows, y, points)
     y = form.rows(y)
+    if groups is None and not gaps:
+        own = find_groups(rows, y)
     if lift is not None:
         y = y - form.lifted(X, len(rows))
-    training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight))
+    training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
     return training if weight is None else training.of(np.flatnonzero(weight))
 
 

@@ -80,7 +80,9 @@ def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarr
     """Which of n functions (n,) are held out of all layers: whole groups, where functions belong together."""
     if n < _LEAST:
         raise InputError(f"layers need at least {_LEAST} functions, some of them to be held out; got {n}.")
-    groups = np.arange(n) if groups is None or np.ptp(groups) == 0 else groups
+    groups = (
+        np.arange(n) if groups is None or np.ptp(groups) == 0 else np.unique(groups, return_inverse=True)[1]
+    )
     count = np.bincount(groups)
     order = np.random.default_rng(seed).permutation(len(count))
     enough = int(np.searchsorted(np.cumsum(count[order]), round(_HELD_OUT * n))) + 1

@@ -12,7 +12,7 @@ from elmonet._check import InputError
 __all__ = ["fitted_first", "left_out_rows", "predicted_rows"]
 
 
-def fitted_first(first: Any, X: Any, y: Any, points: Any, sensors: Any) -> Any:
+def fitted_first(first: Any, X: Any, y: Any, **given: Any) -> Any:
     """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
     known = getattr(first, "global_model_", first)
     if _knows(known, X):
@@ -20,7 +20,7 @@ def fitted_first(first: Any, X: Any, y: Any, points: Any, sensors: Any) -> Any:
     model = clone(first)
     if "layers" in model.get_params():  # of an automatic choice, only the global model
         model.set_params(layers=0)
-    model.fit(X, y, points=points, sensors=sensors)
+    model.fit(X, y, **given)
     return getattr(model, "global_model_", model)
 
 

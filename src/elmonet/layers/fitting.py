@@ -14,7 +14,6 @@ from elmonet.layers.choice import MOST_LAYERS, best_beginning, choose, default_w
 from elmonet.layers.first import left_out_rows
 from elmonet.layers.forms import FieldForm, find_fields
 from elmonet.layers.layered import Layered
-from elmonet.layers.linked import linked_groups
 from elmonet.layers.novelty import WindowNovelty
 from elmonet.model import ELMDeepONet
 
@@ -33,9 +32,8 @@ def find_problem(
     inputs and outputs are not fields on one uniform grid.
     """
     form, u, s = find_fields(training, sensors, periodic)
-    groups = linked_groups(training.X, training.y)
-    linked = len(np.unique(groups)) < len(groups)
-    problem = Problem(form.grid, u, s, groups=groups if linked else None)
+    groups = None if training.groups is None else training.groups.numbers
+    problem = Problem(form.grid, u, s, groups=groups)
     most = max(_LEAST_USED, _MOST_VALUES // form.grid.size)
     if len(u) <= most:
         return form, problem, np.arange(len(u))

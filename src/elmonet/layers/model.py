@@ -88,8 +88,8 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, u: Any, s: Any, points: Any = None, *, sensors: Any = None) -> Self:
-        """Learn from inputs u and outputs s on one grid; shapes and points are those of `ELMDeepONet.fit`.
+    def fit(self, u: Any, s: Any, points: Any = None, *, sensors: Any = None, groups: Any = None) -> Self:
+        """Learn from inputs u and outputs s on one grid; arguments are those of `ELMDeepONet.fit`.
 
         Several inputs come as a dictionary; those that are numbers are seen as constant fields.
         """
@@ -100,20 +100,17 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         if self.periodic not in (None, True, False):
             raise InputError(f"periodic must be True, False, or None to find out; got {self.periodic!r}.")
         self._forget()
-        seed, training = seed_from(self.random_state), understand(self, u, s, points, sensors=sensors)
+        seed = seed_from(self.random_state)
+        training = understand(self, u, s, points, sensors=sensors, groups=groups)
         form, problem, used = find_problem(training, sensors, self.periodic, seed)
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         with bar as hook:
             tell = hook or (lambda what, done, total: None)
             tell("the first model", 0, 1)
-            first = self.first
-            if first is None:
-                # A function left out is not new where its neighbours in time are known: then from nothing.
-                first = (
-                    "nothing" if problem.groups is not None else ("nothing", ELMDeepONet(random_state=seed))
-                )
+            first = ("nothing", ELMDeepONet(random_state=seed)) if self.first is None else self.first
+            given = {"points": points, "sensors": sensors, "groups": groups}
             beginnings = [
-                None if own == "nothing" else fitted_first(own, u, s, points, sensors)
+                None if own == "nothing" else fitted_first(own, u, s, **given)
                 for own in (first if isinstance(first, (tuple, list)) else (first,))
             ]
             found = fit_layers(

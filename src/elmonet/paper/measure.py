@@ -211,13 +211,13 @@ def formulas(data: OperatorData, report: Report, *, effort: Effort, seed: int) -
 class _GramPinv(Pinv):
     """`Pinv` with ``pinv(T'T) T'`` for T^+."""
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, reference: Any = None) -> Any:
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, *known: Any, **more: Any) -> Any:
         # pinv(T'T) T' G = pinv(T) projected on the singular values that T'T can see: with T = U S V',
         # T'T = V S^2 V', so that a value s is kept where s^2 > p2 eps s_max^2.
         U, s, Vt = np.linalg.svd(T, full_matrices=False)
         seen = s**2 > T.shape[1] * np.finfo(T.dtype).eps * s[0] ** 2
         visible = (U[:, seen] * s[seen]) @ Vt[seen]
-        return super().solve(visible, B, G, reference)
+        return super().solve(visible, B, G, *known, **more)
 
 
 def _model(recipe: Recipe, p1: int, p2: int, solver: str, seed: int) -> ELMDeepONet:

@@ -2,6 +2,6 @@
 
 from elmonet.solve.pinv import Pinv
 from elmonet.solve.ridge import Ridge
-from elmonet.solve.solution import Solution
+from elmonet.solve.solution import LEFT_OUT, Solution
 
-__all__ = ["Pinv", "Ridge", "Solution"]
+__all__ = ["LEFT_OUT", "Pinv", "Ridge", "Solution"]

@@ -37,7 +37,7 @@ class InMemory(AlphaPath):
         """Evaluate these, by the cheapest factorisation that resolves them all."""
         B, least = self.problem.B, float(alphas[0] * self.weight)
         try:
-            if len(alphas) == 1 and self.penalty.size == 1:
+            if len(alphas) == 1 and self.penalty.size == 1 and self.problem.groups is None:
                 self.evaluate(AtOneAlpha(B, least), alphas)
                 return
             if least > gram_rounding(self.shape) * squared_norm(B):
@@ -48,7 +48,7 @@ class InMemory(AlphaPath):
         spectrum = Spectrum.from_svd(B, 0.0)
         if least < FINEST / 4 * spectrum.largest:  # zero, as far as one can tell
             spectrum = spectrum.truncated(default_cutoff(B))
-        self.limit(Spectral(spectrum), alphas)
+        self.limit(Spectral(spectrum, self.problem.groups), alphas)
 
     def limit(self, factor: Spectral, alphas: np.ndarray) -> None:
         """Evaluate alphas that may be zero or nearly so; functions are left out at the least possible."""
@@ -57,14 +57,14 @@ class InMemory(AlphaPath):
 
     def coarse(self) -> Factor:
         """Tridiagonal, or of eigenvalues."""
-        B = self.problem.B
+        B, groups = self.problem.B, self.problem.groups
         p1, N = B.shape
         if p1 < N:
-            return Primal(B)
-        # Rows with an alpha each need eigenvalues; else the tridiagonal form is cheaper.
-        if N > 1 and len(self.penalty) == 1:
+            return Primal(B, groups)
+        # Groups, and rows with an alpha each, need eigenvalues; else the tridiagonal form is cheaper.
+        if N > 1 and len(self.penalty) == 1 and groups is None:
             return Tridiagonal(B)
-        return Spectral(Spectrum.from_gram(B))
+        return Spectral(Spectrum.from_gram(B), groups)
 
     def fine(self, least: float) -> Factor | None:
         """The SVD of B, unless it would take minutes."""
@@ -77,7 +77,7 @@ class InMemory(AlphaPath):
                 stacklevel=6,
             )
             return None
-        return Spectral(Spectrum.from_svd(self.problem.B, 0.0))
+        return Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
         """Leave every function out."""

@@ -48,10 +48,17 @@ class Pinv(BaseEstimator):
     def __init__(self, rcond: float | None = None):
         self.rcond = rcond
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None) -> Solution:
-        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `sizes` as in `Ridge.solve`."""
+    def solve(
+        self,
+        T: np.ndarray,
+        B: np.ndarray,
+        G: np.ndarray,
+        sizes: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+    ) -> Solution:
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `sizes`, `groups` as in `Ridge.solve`."""
         rcond = None if self.rcond is None else number(self.rcond, "rcond")
-        return self.solve_problem(Problem.of(T, B, G, sizes, rcond=rcond))
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, rcond=rcond))
 
     def solve_problem(self, problem: Problem) -> Solution:
         """The same, for a `Problem`."""
@@ -59,7 +66,7 @@ class Pinv(BaseEstimator):
             return problem.zero_solution()
         spectrum = Spectrum.from_svd(problem.B, self.rcond)
         path = InMemory(problem, np.ones((1, 1), problem.B.dtype), by="loo")
-        path.limit(Spectral(spectrum), np.zeros(1))
+        path.limit(Spectral(spectrum, problem.groups), np.zeros(1))
         solution = path.solution()
         _warn_near_threshold(problem.B.shape, solution.loo_error)
         return solution

@@ -50,6 +50,7 @@ class Problem:
     QtG : (r, N), the outputs in the basis Q, times the power of two `g` likewise.
     outside : (N,), the norms of what of the outputs lies outside the trunk's span.
     sizes : (N,), to which errors are relative: by default the norms of the outputs.
+    groups : (N,), numbers; functions of the same number are left out together. None: each by itself.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class Problem:
         outside: np.ndarray,
         sizes: np.ndarray | None = None,
         g: float = 1.0,
+        groups: np.ndarray | None = None,
     ):
-        self.started = perf_counter()
+        self.started, self.groups = perf_counter(), groups
         self.span, self.QtG, self.outside, self.g = span, QtG, outside, g
         self.B, self.b = safely_scaled(B, "B, the branch's features,")
         self.norms = np.hypot(np.sqrt(np.einsum("ij,ij->j", QtG, QtG)), outside)
@@ -74,6 +76,7 @@ class Problem:
         B: np.ndarray,
         G: np.ndarray,
         sizes: np.ndarray | None,
+        groups: np.ndarray | None = None,
         *,
         dtype: Any = None,
         rcond: float | None = None,
@@ -90,7 +93,7 @@ class Problem:
         T, B, G = (A.astype(working, copy=False) for A in (T, B, G))
         G, g = safely_scaled(G, "G, the outputs,")
         span = Span(T, rcond)
-        problem = cls(span, B, *span.project(G, np.sqrt(np.einsum("ij,ij->i", G.T, G.T))), sizes, g)
+        problem = cls(span, B, *span.project(G, np.sqrt(np.einsum("ij,ij->i", G.T, G.T))), sizes, g, groups)
         problem.started = started
         return problem
 
@@ -131,7 +134,7 @@ class Problem:
             residual=float(missed / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
             expected_error=float(overall(errors, self.span.shape[0])),
-            error_kind="leave-one-out",
+            error_kind="leave-one-out" if self.groups is None else "leave-group-out",
             errors=errors,
             seconds=perf_counter() - self.started,
             fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g),

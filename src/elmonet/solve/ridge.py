@@ -63,13 +63,21 @@ class Ridge(BaseEstimator):
         self.penalty = penalty
         self.sums = sums
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, sizes: np.ndarray | None = None) -> Solution:
+    def solve(
+        self,
+        T: np.ndarray,
+        B: np.ndarray,
+        G: np.ndarray,
+        sizes: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+    ) -> Solution:
         """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N), in double precision whatever came.
 
-        Errors are relative to the norms of the columns of G, or to `sizes` (N,).
+        Errors are relative to the norms of the columns of G, or to `sizes` (N,). Functions with the same
+        number in `groups` (N,) are left out together.
         """
         self.checked()
-        return self.solve_problem(Problem.of(T, B, G, sizes, dtype=np.float64))
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64))
 
     def solve_problem(self, problem: Problem) -> Solution:
         """The same, for a `Problem`."""

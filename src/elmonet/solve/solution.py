@@ -9,7 +9,9 @@ import numpy as np
 
 from elmonet._blas import product
 
-__all__ = ["Fit", "Solution"]
+__all__ = ["LEFT_OUT", "Fit", "Solution"]
+
+LEFT_OUT = ("leave-one-out", "leave-group-out")  # errors that are exact, of functions that were left out
 
 _ARRAYS = ("W", "C", "lift", "basis", "errors", "alphas", "path", "fit")
 
@@ -44,7 +46,8 @@ class Solution:
     residual : ``||T W B - G|| / ||G||`` on the training data.
     alpha : the ridge parameter; 0 for a pseudoinverse.
     expected_error : what to expect for a new function, in relative error (mean over functions).
-    error_kind : how that is known: "leave-one-out", "gcv" (all functions together), "held out"; None if not.
+    error_kind : how that is known: "leave-one-out", "leave-group-out", "gcv" (all functions together), "held
+        out"; None if not.
     errors : (N,), the error of each function: which are predicted worst by the others?
     seconds : wall time of the solve.
     method : which factorisation gave the answer: "cholesky", "tridiagonal", "eigh" or "svd"; "gram" or "tsqr"
@@ -95,7 +98,7 @@ class Solution:
         return self.__dict__ | {"fit": None}  # copies and files need no factor
 
     def _by_leaving_out(self, alias: str, name: str) -> Any:
-        if self.error_kind != "leave-one-out":
+        if self.error_kind not in LEFT_OUT:
             kind = "not known" if self.error_kind is None else f"by {self.error_kind!r}, not by leaving out"
             raise AttributeError(
                 f"{alias}: the error of this solution is {kind}. Read {name} and error_kind."

@@ -22,20 +22,21 @@ from typing import Any
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.solve.factor import Factor, Sweep, interpolated
+from elmonet.solve.factor import interpolated
 from elmonet.solve.span import project
 from elmonet.solve.spectrum import Spectrum
+from elmonet.solve.swept import Swept
 
 __all__ = ["Spectral"]
 
-_BLOCK = 1 << 21  # entries of a temporary block
 _MEASURED = 1e-3  # the doubt at `trusted`
 
 
-class Spectral(Factor):
-    """A `Factor` made of a `Spectrum` whose V is at hand: of an SVD, or of ``B'B``."""
+class Spectral(Swept):
+    """A `Swept` factor made of a `Spectrum` whose V is at hand: of an SVD, or of ``B'B``."""
 
-    def __init__(self, spectrum: Spectrum):
+    def __init__(self, spectrum: Spectrum, groups: np.ndarray | None = None):
+        self.groups = groups
         self.spectrum = spectrum
         self.method, self.rank, self.cutoff = spectrum.method, spectrum.rank, spectrum.cutoff
         self.largest, self.smallest = spectrum.largest, float(spectrum.values[-1])
@@ -53,29 +54,6 @@ class Spectral(Factor):
         """``C = G V S / (S^2 + alpha) U'``."""
         return self.spectrum.coefficients(self.projected(G), alpha)
 
-    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """``e_i / (1 - h_i)`` (r, N)."""
-        E, one_minus_h = next(self._residuals(G, slice(None), [self._shrinkage(alpha)]))
-        return E / one_minus_h
-
-    def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """Leave every function out, at every alpha."""
-        N = G.shape[1]
-        left_out = np.empty((len(alphas), N), G.dtype)
-        squared, freedom, least = np.zeros(len(alphas)), np.zeros(len(alphas)), np.ones(len(alphas))
-        shrinkages = [self._shrinkage(a * penalty) for a in alphas]
-        step = max(64, _BLOCK // max(G.shape))
-        for start in range(0, N, step):
-            functions = slice(start, start + step)
-            for j, (E, one_minus_h) in enumerate(self._residuals(G, functions, shrinkages)):
-                squared[j] += np.einsum("ij,ij->", E, E)
-                freedom[j] += one_minus_h.mean(axis=0).sum()
-                least[j] = min(least[j], one_minus_h.min())
-                E /= one_minus_h
-                left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", E, E))
-        doubt = self._doubt(alphas * float(penalty.min()), least)
-        return Sweep(squared, squared / (freedom / N) ** 2, doubt, left_out)
-
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
         """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``, and what of b is outside of U counts with ``1 / alpha``."""
         Z, outside = project(self.spectrum.U, B, np.linalg.norm(B, axis=0))
@@ -85,21 +63,27 @@ class Spectral(Factor):
         """``G V`` (r, k)."""
         return product(G, self.spectrum.V)
 
-    def _shrinkage(self, alpha: Any) -> np.ndarray:
-        values, alpha = self.spectrum.values, np.reshape(alpha, (-1, 1))
+    def _filter(self, alpha: np.ndarray) -> np.ndarray:
+        values = self.spectrum.values
         return (alpha / (values + alpha)).astype(values.dtype, copy=False)
 
     def _residuals(
-        self, G: np.ndarray, functions: slice, shrinkages: list[np.ndarray]
+        self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """E (r, n) and 1 - h (1 or r, n) of some functions, for each shrinkage ``I - F``."""
         GV, V = self.projected(G), self.spectrum.V[functions]
+        if together:
+            w = self._outside(functions)
+            Gw, ww = product(G, w), product(w.T, w)
+            for shrink in filters:
+                H = np.stack([product(V * row, V.T) for row in shrink])
+                yield product(GV * shrink, V.T) + Gw, H + ww
+            return
         Gw, w2 = self._beyond(G, functions)
         V2 = V**2
-        for shrink in shrinkages:
+        for shrink in filters:
             yield product(GV * shrink, V.T) + Gw, product(shrink, V2.T) + w2
 
-    def _beyond(self, G: np.ndarray, functions: slice) -> tuple[Any, Any]:
+    def _beyond(self, G: np.ndarray, functions: Any) -> tuple[Any, Any]:
         """``G w`` and ``||w||^2`` of some functions, w being what of e_i lies outside the span of V."""
         V = self.spectrum.V
         if V.shape[0] == V.shape[1]:
@@ -108,11 +92,17 @@ class Spectral(Factor):
         Gw, w2 = G[:, functions] - product(self.projected(G), own.T), 1 - np.einsum("ij,ij->i", own, own)
         near = np.flatnonzero(w2 < interpolated(V.dtype))
         if near.size:
-            w = product(V, -own[near].T)
-            w[(functions.start or 0) + near, np.arange(near.size)] += 1
-            w -= product(V, product(V.T, w))  # once is not enough where w is small
+            w = self._outside(np.arange(len(V))[functions][near])
             Gw[:, near], w2[near] = product(G, w), np.einsum("ij,ij->j", w, w)
         return Gw, w2
+
+    def _outside(self, functions: np.ndarray) -> np.ndarray:
+        """w (N, n) of some functions."""
+        V = self.spectrum.V
+        w = product(V, -V[functions].T)
+        w[functions, np.arange(len(functions))] += 1
+        w -= product(V, product(V.T, w))  # once is not enough where w is small
+        return w
 
     def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
         eps = float(np.finfo(self.spectrum.values.dtype).eps)

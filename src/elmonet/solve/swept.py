@@ -1,0 +1,95 @@
+"""Residuals along a whole path of alpha, some functions at a time; left out one by one, or in groups.
+
+Without the functions g of a group, the ridge fit misses them by
+
+    E_g (I - H_gg)^-1 ,      H = B' (B B' + a)^-1 B ,
+
+the block form of ``e_i / (1 - h_i)``: exact, from the factorisation of all functions.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from elmonet.solve.factor import Factor, Sweep
+
+__all__ = ["Swept"]
+
+_BLOCK = 1 << 21  # entries of a temporary block
+
+
+class Swept(Factor):
+    """A `Factor` that gives residuals and ``1 - h`` of some functions at any alpha.
+
+    groups : (N,), numbers; functions of the same number are left out together. None: each by itself.
+    """
+
+    groups: np.ndarray | None = None
+
+    def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """``e_i / (1 - h_i)``, or its block form for groups: (r, N)."""
+        found = np.empty_like(G)
+        filters = [self._filter(np.reshape(alpha, (-1, 1)))]
+        for functions, together in self._blocks(G.shape):
+            for E, rest in self._residuals(G, functions, filters, together):
+                found[:, functions] = _missed(E, rest, together)
+        return found
+
+    def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """Leave every function out, or every group, at every alpha."""
+        left_out = np.empty((len(alphas), G.shape[1]), G.dtype)
+        squared, freedom, least = np.zeros(len(alphas)), np.zeros(len(alphas)), np.ones(len(alphas))
+        filters = [self._filter(a * penalty) for a in alphas]
+        for functions, together in self._blocks(G.shape):
+            for j, (E, rest) in enumerate(self._residuals(G, functions, filters, together)):
+                squared[j] += np.einsum("ij,ij->", E, E)
+                diagonal = np.diagonal(rest, axis1=-2, axis2=-1) if together else rest
+                freedom[j] += diagonal.mean(axis=0).sum()
+                least[j] = min(least[j], float((np.linalg.eigvalsh(rest) if together else rest).min()))
+                missed = _missed(E, rest, together)
+                left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", missed, missed))
+        doubt = self._doubt(alphas * float(penalty.min()), least)
+        return Sweep(squared, squared / (freedom / G.shape[1]) ** 2, doubt, left_out)
+
+    @abstractmethod
+    def _filter(self, alpha: np.ndarray) -> np.ndarray:
+        """What alpha (1 or r, 1) makes of each direction: (1 or r, k)."""
+
+    @abstractmethod
+    def _residuals(
+        self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each filter: E (r, n) of some functions, and 1 - h (1 or r, n) or I - H (1 or r, n, n)."""
+
+    @abstractmethod
+    def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """The part of a left-out residual that may be rounding, where the least of 1 - h is `least`."""
+
+    def _blocks(self, shape: tuple[int, ...]) -> Iterator[tuple[Any, bool]]:
+        """Functions that are looked at in turn, and whether they are left out together."""
+        N, step = shape[1], max(64, _BLOCK // max(shape))
+        if self.groups is None:
+            for start in range(0, N, step):
+                yield slice(start, start + step), False
+            return
+        order = np.argsort(self.groups, kind="stable")
+        members = np.split(order, np.flatnonzero(np.diff(self.groups[order])) + 1)
+        single = np.array([own[0] for own in members if len(own) == 1], int)
+        for start in range(0, len(single), step):
+            yield single[start : start + step], False
+        for own in members:
+            if len(own) > 1:
+                yield own, True
+
+
+def _missed(E: np.ndarray, rest: np.ndarray, together: bool) -> np.ndarray:
+    """``E (I - H)^-1``, row by row if each row has its own H."""
+    if not together:
+        return E / rest
+    if len(rest) == 1:
+        return np.linalg.solve(rest[0], E.T).T
+    return np.linalg.solve(rest, E[:, :, None])[:, :, 0]
