@@ -449,7 +449,13 @@ def test_layers_belong_to_the_search(run, tmp_path):
 
 def test_groups_by_the_name_of_their_labels(ok, run, tmp_path):
     u, s = waves(30)
-    np.savez(tmp_path / "data.npz", u=u, s=s + 0.01 * np.random.default_rng(0).normal(size=s.shape), points=X, run=np.arange(30) // 3)
+    np.savez(
+        tmp_path / "data.npz",
+        u=u,
+        s=s + 0.01 * np.random.default_rng(0).normal(size=s.shape),
+        points=X,
+        run=np.arange(30) // 3,
+    )
     out = ok("fit data.npz -o m.elmonet --groups run", *BUDGET)
     assert "10 groups" in out
     assert json.loads(ok("info m.elmonet --json"))["error_kind"] == "leave-group-out"

@@ -14,7 +14,7 @@ from elmonet._check import InputError, plain
 __all__ = ["Groups", "find_groups", "given_groups"]
 
 _NEAR = 1e-4  # part of the functions' spread, below which two of them are nearly the same
-_DENSE = 0.2  # part of all functions that no group of near repeats may hold: then they are a dense family
+_TIGHT = 3.0  # times that: how far apart functions of a group of near repeats may be
 _DIRECTIONS = 3  # random ones, along which functions are compared first
 _MOST_PAIRS = 2_000_000  # that are compared
 
@@ -62,9 +62,8 @@ def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
     pairs = np.concatenate([steps, near])
     if not len(pairs):
         return None
-    graph = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
     sentence = "; ".join(told)
-    return _together(connected_components(graph, directed=False)[1], f"{sentence[0].upper()}{sentence[1:]}.")
+    return _together(_connected(pairs, n), f"{sentence[0].upper()}{sentence[1:]}.")
 
 
 def _together(numbers: np.ndarray, told: str) -> Groups | None:
@@ -109,6 +108,17 @@ def _near_repeats(X: np.ndarray) -> np.ndarray:
     pairs = pairs[np.all(np.abs(seen[pairs[:, 0]] - seen[pairs[:, 1]]) <= limit, axis=1)]
     distance = np.array([np.linalg.norm(centred[i] - centred[j]) for i, j in pairs])
     pairs = pairs[distance <= limit] if len(pairs) else pairs
+    # A chain of near neighbours, of which the ends are far apart, is a dense family of functions.
+    which = _connected(pairs, n)
+    far = np.zeros(n, bool)
+    for own in np.unique(which[pairs[:, 0]]):
+        members = np.flatnonzero(which == own)
+        reach = np.linalg.norm(centred[members] - centred[members[0]], axis=1).max()
+        far[members] = reach > _TIGHT * limit
+    return pairs[~far[pairs[:, 0]]]
+
+
+def _connected(pairs: np.ndarray, n: int) -> np.ndarray:
+    """A number (n,) for each function, the same for those that pairs connect."""
     graph = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
-    largest = np.bincount(connected_components(graph, directed=False)[1]).max()
-    return pairs if largest <= max(2, _DENSE * n) else np.empty((0, 2), int)
+    return connected_components(graph, directed=False)[1]
