@@ -17,6 +17,7 @@ _NEAR = 1e-4  # part of the functions' spread, below which two of them are nearl
 _TIGHT = 3.0  # times that: how far apart functions of a group of near repeats may be
 _DIRECTIONS = 3  # random ones, along which functions are compared first
 _MOST_PAIRS = 2_000_000  # that are compared
+_BLOCK = 10_000  # of them at a time
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,25 @@ def _near_repeats(X: np.ndarray) -> np.ndarray:
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
     pairs = order[np.stack([first, second], axis=1)]
     pairs = pairs[np.all(np.abs(seen[pairs[:, 0]] - seen[pairs[:, 1]]) <= limit, axis=1)]
-    distance = np.array([np.linalg.norm(centred[i] - centred[j]) for i, j in pairs])
-    pairs = pairs[distance <= limit] if len(pairs) else pairs
+    pairs = pairs[_distances(centred, pairs) <= limit]
     # A chain of near neighbours, of which the ends are far apart, is a dense family of functions.
     which = _connected(pairs, n)
-    far = np.zeros(n, bool)
-    for own in np.unique(which[pairs[:, 0]]):
-        members = np.flatnonzero(which == own)
-        reach = np.linalg.norm(centred[members] - centred[members[0]], axis=1).max()
-        far[members] = reach > _TIGHT * limit
-    return pairs[~far[pairs[:, 0]]]
+    _, leader = np.unique(which, return_index=True)
+    members = np.unique(pairs)
+    reach = np.zeros(len(leader))
+    np.maximum.at(
+        reach, which[members], _distances(centred, np.stack([members, leader[which[members]]], axis=1))
+    )
+    return pairs[reach[which[pairs[:, 0]]] <= _TIGHT * limit]
+
+
+def _distances(X: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Of pairs (K, 2) of rows, some at a time."""
+    found = np.empty(len(pairs))
+    for start in range(0, len(pairs), _BLOCK):
+        first, second = pairs[start : start + _BLOCK].T
+        found[start : start + _BLOCK] = np.linalg.norm(X[first] - X[second], axis=1)
+    return found
 
 
 def _connected(pairs: np.ndarray, n: int) -> np.ndarray:
