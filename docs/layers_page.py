@@ -13,7 +13,11 @@ NAMES = {
     "torchphysics_diffusion2d": "diffusion, 64 x 64 (file)",
     "burgers_steps": "Burgers, one time step",
 }
-STYLES = {"layers": ("o-", "elmonet, after each layer"), "FNO": ("s--", "FNO"), "DeepONet": ("^:", "DeepONet")}
+STYLES = {
+    "layers": ("o-", "elmonet, after each layer"),
+    "FNO": ("s--", "FNO"),
+    "DeepONet": ("^:", "DeepONet"),
+}
 
 
 def load():
