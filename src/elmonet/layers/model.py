@@ -14,7 +14,7 @@ from elmonet._check import InputError, coordinates, number, positive_integer
 from elmonet._fitted import NotFittedError
 from elmonet.data.scattered import Scattered
 from elmonet.features.base import seed_from
-from elmonet.form.inputs import InputForm
+from elmonet.form.inputs import InputForm, count_of
 from elmonet.form.outputs import OutputForm
 from elmonet.form.score import r2_of
 from elmonet.form.training import Training, is_list_of_points, place_points, understand
@@ -166,7 +166,10 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def is_training_function(self, u: Any) -> np.ndarray:
         """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
-        return self._memory.has(self._fitted().form.inputs.rows(self, u))
+        form = self._fitted().form
+        if form.points_of(u) != len(form.order):  # on another grid
+            return np.zeros(count_of(u), bool)
+        return self._memory.has(form.inputs.rows(self, u))
 
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """Apply a learned time step again and again: (N, steps, *shape), from u0 (N, *shape).

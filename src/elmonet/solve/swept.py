@@ -47,9 +47,9 @@ class Swept(Factor):
         for functions, together in self._blocks(G.shape):
             for j, (E, rest) in enumerate(self._residuals(G, functions, filters, together)):
                 squared[j] += np.einsum("ij,ij->", E, E)
-                diagonal = np.diagonal(rest, axis1=-2, axis2=-1) if together else rest
-                freedom[j] += diagonal.mean(axis=0).sum()
-                least[j] = min(least[j], float((np.linalg.eigvalsh(rest) if together else rest).min()))
+                values = np.linalg.eigvalsh(rest) if together else rest
+                freedom[j] += values.mean(axis=0).sum()
+                least[j] = min(least[j], float(values.min()))
                 missed = _missed(E, rest, together)
                 left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", missed, missed))
         doubt = self._doubt(alphas * float(penalty.min()), least)
@@ -90,6 +90,10 @@ def _missed(E: np.ndarray, rest: np.ndarray, together: bool) -> np.ndarray:
     """``E (I - H)^-1``, row by row if each row has its own H."""
     if not together:
         return E / rest
-    if len(rest) == 1:
-        return np.linalg.solve(rest[0], E.T).T
-    return np.linalg.solve(rest, E[:, :, None])[:, :, 0]
+    # By eigenvalues, which are known to eps of the largest: where functions repeat each other, I - H may be
+    # singular as far as one can tell.
+    values, Q = np.linalg.eigh(rest)
+    largest = np.maximum(values[:, -1:], np.finfo(values.dtype).tiny)
+    values = np.maximum(values, np.finfo(values.dtype).eps * largest)
+    along = np.matmul(E[:, None, :], Q) / values[:, None, :]
+    return np.matmul(along, Q.transpose(0, 2, 1))[:, 0, :]
