@@ -16,6 +16,7 @@ from elmonet.layers.chain import error_before, held_out_of
 from elmonet.layers.first import left_out_rows
 from elmonet.layers.fitting import find_problem, fit_layers
 from elmonet.model import ELMDeepONet
+from elmonet.novelty import Memory
 
 __all__ = ["Comparison", "compare_with_layers"]
 
@@ -53,6 +54,9 @@ def compare_with_layers(
     number, so many are used whatever they gain, and other data are refused.
     """
     begin = perf_counter()
+    exact = float(best.expected_error_ or 0.0) < _EXACT
+    if layers is None and (exact or begin > deadline):
+        return None
     try:
         form, problem, used = find_problem(training, sensors, None, seed)
         start = form.states(left_out_rows(best)[used])
@@ -61,9 +65,6 @@ def compare_with_layers(
         if layers is None:
             return None
         raise
-    exact = float(best.expected_error_ or 0.0) < _EXACT
-    if layers is None and (exact or begin > deadline):
-        return None
     before = error_before(replace(problem, first=start), seed)
     found = fit_layers(
         form,
@@ -83,4 +84,4 @@ def compare_with_layers(
     if layers is None and found.error > _BETTER * before:
         return Comparison(before, found.error, seconds)
     model = LayeredELMDeepONet(layers=layers, random_state=seed)
-    return Comparison(before, found.error, seconds, model._with(found, training))
+    return Comparison(before, found.error, seconds, model._with(found, Memory.of(training.X)))

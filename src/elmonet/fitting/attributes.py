@@ -28,7 +28,7 @@ class FittedAttributes:
 
     @property
     def error_kind_(self) -> str | None:
-        """How `expected_error_` was found: "leave-one-out", "gcv" or "held out"; None if nothing tells."""
+        """How `expected_error_` was found, see `Solution.error_kind`; None if nothing tells."""
         return self.solution_.error_kind
 
     @property

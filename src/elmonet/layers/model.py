@@ -17,7 +17,7 @@ from elmonet.features.base import seed_from
 from elmonet.form.inputs import InputForm, count_of
 from elmonet.form.outputs import OutputForm
 from elmonet.form.score import r2_of
-from elmonet.form.training import Training, is_list_of_points, place_points, understand
+from elmonet.form.training import is_list_of_points, place_points, understand
 from elmonet.layers.first import fitted_first
 from elmonet.layers.fitting import find_problem, fit_layers
 from elmonet.layers.layered import Layered
@@ -125,7 +125,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 tell=tell,
             )
         assert found is not None
-        return self._with(found, training)
+        return self._with(found, Memory.of(training.X))
 
     def predict(self, u: Any, points: Any = None) -> Any:
         """Output functions at the training points, or, for u on another grid of the domain, at its points.
@@ -244,9 +244,9 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None
 
-    def _with(self, found: Layered, training: Training) -> Self:
-        """With a chain that was fitted to these functions."""
-        self._found, self._memory = found, Memory.of(training.X)
+    def _with(self, found: Layered, memory: Memory, words: str = "") -> Self:
+        """With a fitted chain, what is remembered of its functions, and words on how it was chosen."""
+        self._found, self._memory, self._words = found, memory, words
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
@@ -273,11 +273,7 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
 def load_layers(path: str | os.PathLike[str]) -> LayeredELMDeepONet:
     """Read a model that `LayeredELMDeepONet.save` wrote; it predicts the same, bit for bit."""
-    model = LayeredELMDeepONet()
-    model._found, model._memory, model._words = restore(path, *read(path))
-    given = model._found.form.inputs.given
-    model.input_shape_, model.n_features_in_ = given, given[0]
-    return model
+    return LayeredELMDeepONet()._with(*restore(path, *read(path)))
 
 
 def _common(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -75,8 +75,8 @@ class Spectral(Swept):
             w = self._outside(functions)
             Gw, ww = product(G, w), product(w.T, w)
             for shrink in filters:
-                H = np.stack([product(V * row, V.T) for row in shrink])
-                yield product(GV * shrink, V.T) + Gw, H + ww
+                inside = np.stack([product(V * row, V.T) for row in shrink])
+                yield product(GV * shrink, V.T) + Gw, inside + ww
             return
         Gw, w2 = self._beyond(G, functions)
         V2 = V**2

@@ -36,7 +36,7 @@ class Swept(Factor):
         filters = [self._filter(np.reshape(alpha, (-1, 1)))]
         for functions, together in self._blocks(G.shape):
             for E, rest in self._residuals(G, functions, filters, together):
-                found[:, functions] = _missed(E, rest, together)
+                found[:, functions] = _missed(E, rest, together)[1]
         return found
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
@@ -47,10 +47,9 @@ class Swept(Factor):
         for functions, together in self._blocks(G.shape):
             for j, (E, rest) in enumerate(self._residuals(G, functions, filters, together)):
                 squared[j] += np.einsum("ij,ij->", E, E)
-                values = np.linalg.eigvalsh(rest) if together else rest
+                values, missed = _missed(E, rest, together)
                 freedom[j] += values.mean(axis=0).sum()
                 least[j] = min(least[j], float(values.min()))
-                missed = _missed(E, rest, together)
                 left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", missed, missed))
         doubt = self._doubt(alphas * float(penalty.min()), least)
         return Sweep(squared, squared / (freedom / G.shape[1]) ** 2, doubt, left_out)
@@ -86,14 +85,14 @@ class Swept(Factor):
                 yield own, True
 
 
-def _missed(E: np.ndarray, rest: np.ndarray, together: bool) -> np.ndarray:
-    """``E (I - H)^-1``, row by row if each row has its own H."""
+def _missed(E: np.ndarray, rest: np.ndarray, together: bool) -> tuple[np.ndarray, np.ndarray]:
+    """1 - h, or the eigenvalues of I - H; and ``E (I - H)^-1``, row by row if each row has its own H."""
     if not together:
-        return E / rest
+        return rest, E / rest
     # By eigenvalues, which are known to eps of the largest: where functions repeat each other, I - H may be
     # singular as far as one can tell.
     values, Q = np.linalg.eigh(rest)
     largest = np.maximum(values[:, -1:], np.finfo(values.dtype).tiny)
-    values = np.maximum(values, np.finfo(values.dtype).eps * largest)
-    along = np.matmul(E[:, None, :], Q) / values[:, None, :]
-    return np.matmul(along, Q.transpose(0, 2, 1))[:, 0, :]
+    known = np.maximum(values, np.finfo(values.dtype).eps * largest)
+    along = np.matmul(E[:, None, :], Q) / known[:, None, :]
+    return values, np.matmul(along, Q.transpose(0, 2, 1))[:, 0, :]
