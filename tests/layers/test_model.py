@@ -145,6 +145,8 @@ def test_wrong_calls():
         LayeredELMDeepONet("nothing").fit(u[:4], s[:4], points=X)
     with pytest.raises(NotFittedError):
         LayeredELMDeepONet().predict(u)
+    with pytest.raises(InputError, match="first must be"):
+        LayeredELMDeepONet("global").fit(u, s, points=X)
     with pytest.raises(InputError, match="periodic"):
         LayeredELMDeepONet(periodic="yes").fit(u, s, points=X)
     model = LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0).fit(u, s, points=X)

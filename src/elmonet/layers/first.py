@@ -14,6 +14,11 @@ __all__ = ["fitted_first", "left_out_rows", "predicted_rows"]
 
 def fitted_first(first: Any, X: Any, y: Any, **given: Any) -> Any:
     """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
+    if not hasattr(first, "get_params"):
+        raise InputError(
+            'first must be an ELMDeepONet, an AutoELMDeepONet, "nothing", or a tuple of these to try; got '
+            f"{first!r}."
+        )
     known = getattr(first, "global_model_", first)
     if _knows(known, X):
         return known
