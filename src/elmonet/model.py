@@ -18,6 +18,7 @@ from elmonet.fitting.in_blocks import BlockFit
 from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
+from elmonet.fitting.with_bands import WithBands
 from elmonet.fitting.words import summary_of
 from elmonet.form.score import r2_of
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
@@ -29,7 +30,7 @@ from elmonet.store import write
 __all__ = ["ELMDeepONet"]
 
 
-class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -202,19 +203,28 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         self._found = None
         return self
 
-    def predict(self, X: Any, points: Any = None) -> Any:
+    def predict(self, X: Any, points: Any = None, *, return_std: bool = False) -> Any:
         """Output functions at the training points, in the shape of the training outputs, or at other points.
 
         At points (M, d), the outputs are (N, M), at points (H, W, d) they are (N, H, W), with components
         (N, M, c) or a dictionary. At a `Scattered`, one value for each of its places; at a list of points,
         one array a function. For a Dask array X, a Dask array that is computed when it is needed; for arrays
         on disk see `predict_blocks`.
+
+        With `return_std`, the predictions and the standard deviations of their errors, in the same shape; see
+        `interval` for bands.
         """
         fitted = self._fitted()
         if is_dask(X):
+            if return_std:
+                raise InputError(
+                    "return_std is for arrays in memory: predict a block of functions at a time."
+                )
             return predict_dask(self, fitted, X, points)
         Z = fitted.seen(fitted.inputs.rows(self, X))
         self._memory.warn(Z)
+        if return_std:
+            return fitted.with_std(X, Z, points, self._confident())
         return fitted.predict(X, Z, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -240,17 +250,21 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
         return self._remembered().has(self._fitted().inputs.rows(self, X))
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False) -> None:
+    def save(
+        self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False, bands: bool = True
+    ) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
 
         Random weights are stored as their seed, so that the file stays small, or in full with
         ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
         ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
+        What bands need is part of the file, 64 numbers for each feature of the branch; ``bands=False`` leaves
+        it out.
         """
         fitted = self._fitted()
         if sums and self._blocks is None:
             raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
-        write(path, *to_store(self, fitted, self._blocks if sums else None, weights))
+        write(path, *to_store(self, fitted, self._blocks if sums else None, weights, bands))
 
     @property
     def expected_error_(self) -> float | None:
@@ -263,6 +277,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
     def __getstate__(self) -> dict[str, Any]:
         """Without what is only there to go on with: the factor and the training functions."""
         state = super().__getstate__() | {"_training": None, "_memory": self._remembered()}
+        state["_confidence"] = self._confidence_if_any()
         if self._found is not None:
             solution = replace(self._found.solution, fit=None)
             state["_found"] = replace(self._found, solution=solution)
@@ -337,7 +352,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         return self
 
     def _forget(self) -> None:
-        for name in ("_found", "_training", "_blocks", "_memory", "_promise"):
+        for name in ("_found", "_training", "_blocks", "_memory", "_promise", "_confidence"):
             self.__dict__.pop(name, None)
 
 

@@ -52,20 +52,27 @@ class Operator:
         """The matrix (p2, p1) of the paper, ``G(u)(y) = t(y)' W b(u)``."""
         return self.C if self.lift is None else product(self.lift, self.C)
 
+    def coefficients(self, Z: np.ndarray) -> np.ndarray:
+        """``C b`` (N, r) of functions Z."""
+        return features_times(self.branch, Z, self.C.T)
+
+    def values(
+        self, coefficients: np.ndarray, P: np.ndarray | None = None, index: np.ndarray | None = None
+    ) -> np.ndarray:
+        """From coefficients: (N, M) at the training points, (N, n) at points P (n, d).
+
+        With an `index` (n,), (n,): at each point the value of one function.
+        """
+        Q = self.basis if P is None else self._functions(P)
+        if index is None:
+            return product(coefficients, Q.T)
+        return np.einsum("kr,kr->k", Q, coefficients[index])
+
     def at_training_points(self, Z: np.ndarray) -> np.ndarray:
         """The values (N, M) of functions Z."""
         if self._readout is not None:
             return features_times(self.branch, Z, self._readout.T)
-        return product(features_times(self.branch, Z, self.C.T), self.basis.T)
-
-    def at(self, Z: np.ndarray, P: np.ndarray) -> np.ndarray:
-        """The values (N, n) of functions Z at points P (n, d)."""
-        return product(features_times(self.branch, Z, self.C.T), self._functions(P).T)
-
-    def each_at_its_own(self, Z: np.ndarray, P: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """The values (K,) of functions Z[index] at points P (K, d), one at each."""
-        c = features_times(self.branch, Z, self.C.T)
-        return np.einsum("kr,kr->k", self._functions(P), c[index])
+        return self.values(self.coefficients(Z))
 
     def _functions(self, P: np.ndarray) -> np.ndarray:
         """The functions q (n, r) at points P (n, d)."""

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from elmonet._check import InputError
 from elmonet.features import PerComponent
 from elmonet.features.base import features_of
+from elmonet.fitting.confidence import Confidence
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.in_blocks import BlockFit
 from elmonet.fitting.parts import solver_or_default
@@ -38,7 +39,7 @@ _NOT_OF_SOLUTION = ("W", "C", "lift", "basis", "fit")  # these are the operator'
 
 
 def to_store(
-    model: Any, fitted: Fitted, blocks: BlockFit | None, weights: bool
+    model: Any, fitted: Fitted, blocks: BlockFit | None, weights: bool, bands: bool = True
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a fitted model's file; with the sums of a fit in blocks, if given."""
     if model.lift is not None:
@@ -64,6 +65,9 @@ def to_store(
     if operator.lift is not None:
         arrays |= {"lift": operator.lift, "basis": operator.basis}
     arrays |= model._remembered().arrays()
+    confidence = model._confidence_if_any() if bands else None
+    if confidence is not None:
+        arrays |= confidence.arrays()
     if blocks is not None:
         header["sums"] = blocks.state(arrays)
     return header, arrays
@@ -88,6 +92,7 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     solution = Solution(operator.W, **kept, **header["solution"])
     model._found = Fitted(inputs, outputs, operator, solution, header.get("word", ""))
     model._memory = Memory.from_arrays(arrays)
+    model._confidence = Confidence.from_arrays(arrays)
     model._promise = None if header["promise"] is None else tuple(header["promise"])
     model.input_shape_, model.n_features_in_ = inputs.given, inputs.given[0]
     if "sums" in header:

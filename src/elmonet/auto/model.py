@@ -23,6 +23,7 @@ from elmonet.auto.words import (
     unaligned_in_words,
     words_before_layers,
 )
+from elmonet.calibration import Calibration
 from elmonet.features import POD
 from elmonet.features.base import seed_from
 from elmonet.form.training import Training, points_once, understand
@@ -229,9 +230,19 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             )
         return self.expected_error_
 
-    def predict(self, X: Any, points: Any = None) -> Any:
+    def predict(self, X: Any, points: Any = None, *, return_std: bool = False) -> Any:
         """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike the training inputs."""
-        return self._best().predict(X, points)
+        return self._best().predict(X, points, return_std=return_std)
+
+    def interval(
+        self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of bands around `predict`, as by `ELMDeepONet.interval`."""
+        return self._best().interval(X, coverage, of, points)
+
+    def calibration(self, X: Any, y: Any) -> Calibration:
+        """How well the bands hold on other functions, as by `ELMDeepONet.calibration`."""
+        return self._best().calibration(X, y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 over all functions and points together, as by `ELMDeepONet.score`."""
@@ -255,9 +266,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """In words: what was chosen and why, what error to expect, and what would help most."""
         return self._best().summary()
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], weights: bool = False, bands: bool = True) -> None:
         """Write `best_model_`, with its expected error and summary, to a file that `load` reads."""
-        self._best().save(path, weights)
+        self._best().save(path, weights, bands=bands)
 
     def _best(self, error: type[Exception] = NotFittedError) -> Any:
         if not hasattr(self, "best_model_"):

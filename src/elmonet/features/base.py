@@ -20,6 +20,7 @@ __all__ = [
     "features",
     "features_of",
     "features_times",
+    "features_times_and_rest",
     "fit_features",
     "fit_map",
     "in_unit_cube",
@@ -92,6 +93,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             self._write(X[rows], features)
             product(features, R, out[rows])
         return out
+
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """``features @ R`` and what of ``k(x, x)`` (N,) the features miss; None: nothing.
+
+        A map that is known by its kernel k has features of functions in the span of the training functions;
+        of a new one they miss ``k(x, x) - |b(x)|^2``.
+        """
+        return self._times(X, R), None
 
     def __add__(self, other: Any) -> FeatureMap:
         from elmonet.features.concat import Concat
@@ -219,6 +228,13 @@ def features_times(part: Any, X: np.ndarray, R: np.ndarray) -> np.ndarray:
     if isinstance(part, FeatureMap):
         return part._times(X, R)
     return product(np.asarray(part.transform(X), R.dtype), R)
+
+
+def features_times_and_rest(part: Any, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """``features(part, X) @ R``, and what of ``k(x, x)`` (N,) the features miss, if anything."""
+    if isinstance(part, FeatureMap):
+        return part._times_and_rest(X, R)
+    return features_times(part, X, R), None
 
 
 def in_unit_cube(X: np.ndarray, box: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from elmonet.features.base import (
     FeatureMap,
     features,
     features_times,
+    features_times_and_rest,
     fit_features,
     fit_map,
     in_unit_cube,
@@ -135,6 +136,15 @@ class Concat(FeatureMap, _BaseComposition):
             ],
             axis=0,
         )
+
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        ends = self.ends_
+        parts = [
+            features_times_and_rest(member, self._for_member(i, X), R[ends[i] : ends[i + 1]])
+            for i, member in enumerate(self.members_)
+        ]
+        rests = [rest for _, rest in parts if rest is not None]
+        return np.sum([times for times, _ in parts], axis=0), np.sum(rests, axis=0) if rests else None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings, with those of the members as ``name__setting`` if `deep`."""

@@ -132,6 +132,22 @@ class InfiniteWidth(FeatureMap):
         features, _ = trtrs(self.factor_, k.T, lower=True, overwrite_b=True)
         out[:] = features.T
 
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        times, rest = np.empty((len(X), R.shape[1]), self.dtype_), np.empty(len(X))
+        for rows in self._blocks(len(X)):
+            features = np.empty((len(X[rows]), self.width_), self.dtype_)
+            self._write(X[rows], features)
+            product(features, R, times[rows])
+            rest[rows] = self._of_itself(X[rows]) - np.einsum("ij,ij->i", features, features)
+        return times, np.maximum(rest, 0)
+
+    def _of_itself(self, X: np.ndarray) -> np.ndarray:
+        """``k(x, x)`` (n,): the mean over the parts of ``|x|^2`` for relu, else one."""
+        if self.kernel != "relu":
+            return np.ones(len(X))
+        parts = self._parts(X)
+        return 1 + self.scale**2 * np.mean(parts**2, axis=(0, 2))
+
     def _row_size(self) -> int:
         return max(2 * self.width_, self._compared.shape[0] * self._compared.shape[2])
 

@@ -89,3 +89,7 @@ class Several(Concat):
 
     def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         return super()._times(X, R) if self.combine == "concat" else FeatureMap._times(self, X, R)
+
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        kind = Concat if self.combine == "concat" else FeatureMap
+        return kind._times_and_rest(self, X, R)

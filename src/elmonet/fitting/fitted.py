@@ -9,6 +9,7 @@ import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
+from elmonet.fitting.confidence import Confidence
 from elmonet.form.inputs import InputForm
 from elmonet.form.lift import lift_at_own_points
 from elmonet.form.outputs import OutputForm
@@ -35,25 +36,30 @@ class Fitted:
 
     def predict(self, X: Any, Z: np.ndarray, points: Any = None) -> Any:
         """Output functions for inputs X as the user gave them, which the branch sees as Z."""
-        outputs = self.outputs
-        if isinstance(points, Scattered) or is_list_of_points(points, len(Z), outputs.points.shape[1]):
-            return self._at_own_points(X, Z, points)
-        if points is None:
-            if outputs.scattered:
-                raise InputError(
-                    "this model was fitted to outputs at scattered points: say where to predict, "
-                    "points=(M, d)."
-                )
-            grid, where, z = None, None, self.operator.at_training_points(Z)
+        there = self._places(points, len(Z))
+        if there.points is None:
+            z = self.operator.at_training_points(Z)
         else:
-            where, grid = place_points(points)
-            where = outputs.checked(where)
-            grid = grid or (len(where),)
-            z = self.operator.at(Z, outputs.seen(where))
-        values = outputs.values(z, where)
-        if outputs.lift is not None:
-            values += outputs.lifted(X, len(Z), where)
-        return outputs.unpacked(values, grid)
+            z = self.operator.values(self.operator.coefficients(Z), *self._seen(there))
+        return self._finished(z, X, there)
+
+    def interval(
+        self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence, coverage: float, of: str
+    ) -> tuple[Any, Any]:
+        """The lower and the upper end of bands, in the shapes of predictions."""
+        there = self._places(points, len(Z))
+        times = confidence.bands.times(coverage, of)
+        z, spread = self._with_spread(Z, there, confidence)
+        return self._finished(z - times * spread, X, there), self._finished(z + times * spread, X, there)
+
+    def with_std(self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence) -> tuple[Any, Any]:
+        """Predictions, and the standard deviations of their errors."""
+        there = self._places(points, len(Z))
+        z, spread = self._with_spread(Z, there, confidence)
+        std = spread * confidence.bands.widen
+        if self.outputs.logs is not None:  # the error of a logarithm is a relative one
+            std = std * self.outputs.values(z, there.points)
+        return self._finished(z, X, there), self._unpacked(std, there)
 
     def output_shape(self, points: Any = None) -> tuple[int, ...]:
         """The shape of one prediction, if it is an array: at the training points, or at others."""
@@ -68,27 +74,83 @@ class Fitted:
         rows = np.empty((1, len(where) * max(1, outputs.components)))
         return outputs.unpacked(rows, grid or (None if points is None else (len(where),))).shape[1:]
 
-    def _at_own_points(self, X: Any, Z: np.ndarray, places: Any) -> Any:
-        """The values (K,) or (K, c) at the places of a `Scattered`; for a list of points, a list."""
-        if not isinstance(places, Scattered):
-            if len(places) != len(Z):
-                raise InputError(f"there are {len(places)} lists of points for {len(Z)} input functions.")
-            ends = np.cumsum([len(own) for own in places])[:-1]
-            return np.split(self._at_own_points(X, Z, Scattered.of(None, places)), ends)
-        if places.n_functions > len(Z):
-            raise InputError(
-                f"index names function {places.n_functions - 1}, but X holds {len(Z)} functions (from 0)."
-            )
+    def _places(self, points: Any, n: int) -> _Places:
+        """Where to predict n functions."""
         outputs = self.outputs
-        if outputs.logs is not None:
+        if isinstance(points, Scattered) or is_list_of_points(points, n, outputs.points.shape[1]):
+            return self._own_places(points, n)
+        if points is not None:
+            where, grid = place_points(points)
+            where = outputs.checked(where)
+            return _Places(where, grid or (len(where),))
+        if outputs.scattered:
+            raise InputError(
+                "this model was fitted to outputs at scattered points: say where to predict, points=(M, d)."
+            )
+        return _Places()
+
+    def _own_places(self, places: Any, n: int) -> _Places:
+        ends = None
+        if not isinstance(places, Scattered):
+            if len(places) != n:
+                raise InputError(f"there are {len(places)} lists of points for {n} input functions.")
+            ends = np.cumsum([len(own) for own in places])[:-1]
+            places = Scattered.of(None, places)
+        if places.n_functions > n:
+            raise InputError(
+                f"index names function {places.n_functions - 1}, but X holds {n} functions (from 0)."
+            )
+        if self.outputs.logs is not None:
             raise InputError("a model with log_outputs predicts at common points only: give points (M, d).")
-        c = max(1, outputs.components)
-        P = outputs.seen(outputs.checked(places.points))
-        values = self.operator.each_at_its_own(Z, P, np.tile(places.index, c)).reshape(c, -1).T
+        return _Places(self.outputs.checked(places.points), own=places, ends=ends)
+
+    def _seen(self, there: _Places) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The places as the trunk sees them, and whose value is asked for at each, if not all."""
+        P = None if there.points is None else self.outputs.seen(there.points)
+        c = max(1, self.outputs.components)
+        return P, None if there.own is None else np.tile(there.own.index, c)
+
+    def _with_spread(
+        self, Z: np.ndarray, there: _Places, confidence: Confidence
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values as the operator gives them, and the size of the error to expect of each."""
+        coefficients, g = confidence.with_coefficients(self.operator, Z)
+        P, index = self._seen(there)
+        sigma = confidence.sigma_at(self.outputs, there.points)
+        spread = sigma * g[:, None] if index is None else sigma * g[index]
+        return self.operator.values(coefficients, P, index), spread
+
+    def _finished(self, z: np.ndarray, X: Any, there: _Places) -> Any:
+        """What the operator gives, as outputs in the user's shapes."""
+        lift = self.outputs.lift
+        if there.own is None:
+            values = self.outputs.values(z, there.points)
+            return self._unpacked(
+                values if lift is None else values + self.outputs.lifted(X, len(z), there.points), there
+            )
+        return self._unpacked(z if lift is None else z + lift_at_own_points(lift, X, there.own), there)
+
+    def _unpacked(self, values: np.ndarray, there: _Places) -> Any:
+        """In the user's shapes and units; at points of their own (K,) or (K, c), or a list of these."""
+        outputs = self.outputs
+        if there.own is None:
+            return outputs.unpacked(values, there.grid)
         if outputs.sizes is not None:
-            values = values * outputs.sizes
-        elif outputs.lift is None:
-            values = values[:, 0]
-        else:
-            values = values[:, 0] + lift_at_own_points(outputs.lift, X, places)
-        return values.astype(outputs.dtype, copy=False)
+            values = values.reshape(outputs.components, -1).T * outputs.sizes
+        values = values.astype(outputs.dtype, copy=False)
+        return values if there.ends is None else np.split(values, there.ends)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where to predict.
+
+    points : (M, d), or (K, d) in all; None: the training points.
+    grid : the shape of common points.
+    own : whose point each is, if functions have points of their own; ends : where a list of them is split.
+    """
+
+    points: np.ndarray | None = None
+    grid: tuple[int, ...] | None = None
+    own: Scattered | None = None
+    ends: np.ndarray | None = None

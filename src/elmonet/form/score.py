@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.metrics import r2_score
 
 from elmonet._check import InputError, outputs
+from elmonet.form.outputs import OutputForm
 from elmonet.form.training import named_components
 
-__all__ = ["r2_of"]
+__all__ = ["checked_outputs", "r2_of"]
 
 
 def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
@@ -24,3 +25,15 @@ def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
         )
     predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
     return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
+
+
+def checked_outputs(y: Any, form: OutputForm, n: int | None = None) -> np.ndarray:
+    """Outputs (N, *shape) at the training points of a model."""
+    y = named_components(y)[1]
+    y = outputs(y, len(y) if n is None else n)
+    if y.shape[1:] != form.shape:
+        raise InputError(
+            f"outputs must be known at the training points, as (N, {', '.join(map(str, form.shape))}); got "
+            f"{y.shape}."
+        )
+    return y

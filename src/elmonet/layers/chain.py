@@ -69,11 +69,18 @@ class Chain:
 
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
         """Outputs (n, c, *shape) on a grid, of inputs u (n, C, *shape) and the first model's outputs."""
-        fields = Fields(u, first)
+        return self.with_last_update(u, first, grid)[0]
+
+    def with_last_update(
+        self, u: np.ndarray, first: np.ndarray | None, grid: Grid
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs, and by what the last layer changed them."""
+        fields, update = Fields(u, first), None
         for layer in self.layers:
-            fields = fields.after(layer.update(fields, grid), layer.features.recipe.history)
+            update = layer.update(fields, grid)
+            fields = fields.after(update, layer.features.recipe.history)
         assert fields.s is not None
-        return fields.s
+        return fields.s, np.zeros_like(fields.s) if update is None else update
 
 
 def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet.form.training import Training
+from elmonet.layers.bands import LayerBands
 from elmonet.layers.chain import LayerRecord, Problem, error_before, fit_chain
 from elmonet.layers.choice import MOST_LAYERS, best_beginning, choose, default_width, few_of, first_plan
 from elmonet.layers.first import left_out_rows
@@ -99,4 +100,5 @@ def fit_layers(
     before = None if problem.first is None else error_before(problem, seed)
     error = chain.error if before is None else min(chain.error, before)
     novelty = WindowNovelty.of(problem.u, form.grid, plan.other)
-    return Layered(form, beginnings[best], chain, error, before, plan.symmetries, novelty)
+    bands = LayerBands.of(chain, problem, seed)
+    return Layered(form, beginnings[best], chain, error, before, plan.symmetries, novelty, bands)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from elmonet._check import InputError
 from elmonet.interpolation import interpolate
+from elmonet.layers.bands import LayerBands
 from elmonet.layers.chain import Chain
 from elmonet.layers.first import predicted_rows
 from elmonet.layers.forms import FieldForm
@@ -16,7 +18,21 @@ from elmonet.layers.novelty import WindowNovelty
 from elmonet.layers.symmetry import Symmetry
 from elmonet.layers.window import resampled
 
-__all__ = ["Layered"]
+__all__ = ["Layered", "Places"]
+
+
+class Places(NamedTuple):
+    """Where inputs are known, and where to predict.
+
+    grid, order : the grid of the inputs, and the order that sorts its points.
+    shape : in which outputs come back; None: as in training.
+    between : (M, d), other points, to which outputs on the grid are interpolated.
+    """
+
+    grid: Grid
+    order: np.ndarray
+    shape: tuple[int, ...] | None = None
+    between: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,7 @@ class Layered:
     first_error: float | None
     symmetries: tuple[Symmetry, ...]
     novelty: WindowNovelty
+    bands: LayerBands | None = None
 
     def strange(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
         """Which functions (n,) lie well beyond the training functions."""
@@ -40,6 +57,23 @@ class Layered:
 
     def states(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
         """Outputs (n, c, *shape) as layers see them, of inputs known at the points of a grid."""
+        return self._with_last_update(u, grid, order)[0]
+
+    def with_spread(self, u: Any, grid: Grid, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs as layers see them, and the size of the error to expect of each value."""
+        states, update = self._with_last_update(u, grid, order)
+        return states, self.confident().spread(update, grid)
+
+    def confident(self) -> LayerBands:
+        """The bands, or an error."""
+        if self.bands is None:
+            raise InputError(
+                "this model has no bands: its file was written without them. Fit it again, and save it with "
+                "bands."
+            )
+        return self.bands
+
+    def _with_last_update(self, u: Any, grid: Grid, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         form = self.form
         channels = form.channels(u, grid, order)
         start = None
@@ -47,15 +81,14 @@ class Layered:
             there = u if grid == form.grid else form.at_training_grid(u, grid, order)
             start = form.states(predicted_rows(self.first, form.inputs.trusted_rows(there)))
             start = start if grid == form.grid else resampled(start, form.grid, grid)
-        return self.chain(channels, start, grid)
+        return self.chain.with_last_update(channels, start, grid)
 
-    def predict(self, u: Any, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
-        """Outputs in the user's shapes at the points of a grid, whose order `order` sorts."""
-        return self.form.values(self.states(u, grid, order), grid, order, shape)
-
-    def between(self, u: Any, points: np.ndarray) -> np.ndarray:
-        """Rows (n, c M') at any points (M', d), of inputs on the training grid: outputs are interpolated."""
-        grid = self.form.grid
-        fields = grid.with_repeats(self.states(u, grid, self.form.order)) * self.form.size
+    def finished(self, states: np.ndarray, there: Places) -> Any:
+        """What layers say on a grid, as outputs in the user's shapes."""
+        form = self.form
+        if there.between is None:
+            return form.values(states, there.grid, there.order, there.shape)
+        fields = there.grid.with_repeats(states) * form.size
         n, c = fields.shape[:2]
-        return interpolate(grid.points, fields.reshape(n * c, -1).T, points).T.reshape(n, -1)
+        rows = interpolate(there.grid.points, fields.reshape(n * c, -1).T, there.between).T
+        return form.outputs.unpacked(rows.reshape(n, -1), there.shape)

@@ -12,15 +12,16 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet._check import InputError, coordinates, number, positive_integer
 from elmonet._fitted import NotFittedError
+from elmonet.calibration import Calibration, calibration_of
 from elmonet.data.scattered import Scattered
 from elmonet.features.base import seed_from
-from elmonet.form.inputs import InputForm, count_of
-from elmonet.form.outputs import OutputForm
-from elmonet.form.score import r2_of
+from elmonet.form.inputs import count_of
+from elmonet.form.score import checked_outputs, r2_of
 from elmonet.form.training import is_list_of_points, place_points, understand
+from elmonet.layers.attributes import LayeredAttributes
 from elmonet.layers.first import fitted_first
 from elmonet.layers.fitting import find_problem, fit_layers
-from elmonet.layers.layered import Layered
+from elmonet.layers.layered import Layered, Places
 from elmonet.layers.rollout import roll_out
 from elmonet.layers.saving import restore, to_store
 from elmonet.layers.words import summary_of
@@ -32,7 +33,7 @@ from elmonet.store import read, write
 __all__ = ["LayeredELMDeepONet", "load_layers"]
 
 
-class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
+class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A chain of layers, each one linear solve, with the same weights at all points.
 
     Inputs and outputs are fields on one uniform grid. From a global model's s_0, or from nothing,
@@ -127,33 +128,43 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         assert found is not None
         return self._with(found, Memory.of(training.X))
 
-    def predict(self, u: Any, points: Any = None) -> Any:
+    def predict(self, u: Any, points: Any = None, *, return_std: bool = False) -> Any:
         """Output functions at the training points, or, for u on another grid of the domain, at its points.
 
         With u on the training grid, points may be any points: outputs are interpolated there. Warns of
-        inputs unlike the training inputs.
+        inputs unlike the training inputs. With `return_std`, the predictions and the standard deviations of
+        their errors; see `interval` for bands.
         """
         found = self._fitted()
-        form = found.form
-        grid, order, shape, where = form.grid, form.order, None, None
-        if points is None:
-            u = self._given(u)
-        else:
-            where, shape = _common(points, form.outputs.points.shape[1])
-            known_at = form.points_of(u)
-            if known_at == len(where) and (known_at != len(order) or grid.covers(where)):
-                (grid, order), where = grid.of_same_domain(where), None
-            elif known_at == len(order):
-                u = self._given(u)
-            else:
-                raise InputError(
-                    f"u is known at {known_at} points; it must be known at the {len(where)} points of the "
-                    f"prediction or at the {len(order)} of the training."
-                )
-        warn_of_strange(found.strange(u, grid, order), stacklevel=3)
-        if where is None:
-            return found.predict(u, grid, order, shape)
-        return form.outputs.unpacked(found.between(u, where), shape)
+        u, there = self._where(u, points)
+        if not return_std:
+            return found.finished(found.states(u, there.grid, there.order), there)
+        states, spread = found.with_spread(u, there.grid, there.order)
+        return found.finished(states, there), found.finished(spread, there)
+
+    def interval(
+        self, u: Any, coverage: float = 0.9, of: str = "points", points: Any = None
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of bands around `predict`, in its shapes, as by `ELMDeepONet.interval`.
+
+        They come from the functions that were held out of all layers, and are wider where the last layer
+        still changed much.
+        """
+        found = self._fitted()
+        times = found.confident().bands.times(coverage, of)
+        u, there = self._where(u, points)
+        states, spread = found.with_spread(u, there.grid, there.order)
+        low, high = states - times * spread, states + times * spread
+        return found.finished(low, there), found.finished(high, there)
+
+    def calibration(self, u: Any, s: Any) -> Calibration:
+        """How well the bands hold on other functions, with outputs s at the training points: print it."""
+        found = self._fitted()
+        form, bands = found.form, found.confident().bands
+        truth = form.states(form.outputs.rows(checked_outputs(s, form.outputs)))
+        states, spread = found.with_spread(self._given(u), form.grid, form.order)
+        missed, spread = (A.reshape(len(truth), -1) for A in (truth - states, spread))
+        return calibration_of(bands, missed, spread, 1.0, float(np.sqrt(np.mean(truth**2))))
 
     def novelty(self, u: Any) -> np.ndarray:
         """How far each input (N,) is from the training functions: above 1, beyond all of them.
@@ -187,59 +198,14 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """In words: the grid, what was chosen, what each layer gained, and what error to expect."""
         return summary_of(self._fitted(), self._words)
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], weights: bool = False, bands: bool = True) -> None:
         """Write the model to one file, from which `load` gives the same predictions bit for bit.
 
         Random weights are stored as their seed, so that the file stays small, or in full with
-        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading.
+        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. ``bands=False``
+        leaves out what bands need.
         """
-        write(path, *to_store(self._fitted(), self._memory, self._words, weights))
-
-    @property
-    def expected_error_(self) -> float:
-        """The relative error to expect on new functions that are drawn alike."""
-        return self._fitted(AttributeError).error
-
-    @property
-    def error_kind_(self) -> str:
-        """How that was found: "held out"."""
-        self._fitted(AttributeError)
-        return "held out"
-
-    @property
-    def layers_(self) -> list[dict[str, Any]]:
-        """The account of each layer."""
-        return [dict(vars(record)) for record in self._fitted(AttributeError).chain.records]
-
-    @property
-    def first_(self) -> Any:
-        """The global model that the chain begins with, or None."""
-        return self._fitted(AttributeError).first
-
-    @property
-    def periodic_(self) -> tuple[bool, ...]:
-        """Whether the grid is periodic, along each axis."""
-        return self._fitted(AttributeError).form.grid.periodic
-
-    @property
-    def symmetries_(self) -> list[str]:
-        """The symmetries that were found in the training data."""
-        return [str(symmetry) for symmetry in self._fitted(AttributeError).symmetries]
-
-    @property
-    def inputs_(self) -> InputForm:
-        """The form of the input functions."""
-        return self._fitted(AttributeError).form.inputs
-
-    @property
-    def outputs_(self) -> OutputForm:
-        """The form of the output functions, and where they are known."""
-        return self._fitted(AttributeError).form.outputs
-
-    @property
-    def points_(self) -> np.ndarray:
-        """The training points; for components, with the component's number last."""
-        return self.outputs_.places()
+        write(path, *to_store(self._fitted(), self._memory, self._words, weights, bands))
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None
@@ -250,6 +216,28 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
+
+    def _where(self, u: Any, points: Any) -> tuple[Any, Places]:
+        """Inputs, checked, and where they are known and outputs are wanted; warns of strange inputs."""
+        found = self._fitted()
+        form = found.form
+        grid, order, shape, where = form.grid, form.order, None, None
+        if points is None:
+            u = self._given(u)
+        else:
+            where, shape = _common(points, form.outputs.points.shape[1])
+            known_at = form.points_of(u)
+            if known_at == len(where) and (known_at != len(order) or grid.covers(where)):
+                (grid, order), where = grid.of_same_domain(where), None
+            elif known_at == len(order):
+                u = self._given(u)
+            else:
+                raise InputError(
+                    f"u is known at {known_at} points; it must be known at the {len(where)} points of the "
+                    f"prediction or at the {len(order)} of the training."
+                )
+        warn_of_strange(found.strange(u, grid, order), stacklevel=4)
+        return u, Places(grid, order, shape, where)
 
     def _given(self, u: Any) -> Any:
         """Inputs on the training grid, checked."""

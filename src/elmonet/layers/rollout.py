@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from elmonet._check import ExtrapolationWarning, InputError
-from elmonet.layers.layered import Layered
+from elmonet.layers.layered import Layered, Places
 
 __all__ = ["roll_out"]
 
@@ -18,7 +18,7 @@ def roll_out(found: Layered, u0: np.ndarray, steps: int) -> np.ndarray:
     if len(form.parts) > 1 or form.parts[0].channels != max(1, form.outputs.components):
         raise InputError("rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + dt).")
     out = np.full((len(u0), steps, *u0.shape[1:]), np.nan)
-    state, going = u0, np.arange(len(u0))
+    state, going, there = u0, np.arange(len(u0)), Places(form.grid, form.order)
     for k in range(steps):
         strange = found.strange(state, form.grid, form.order)
         if strange.any():
@@ -32,7 +32,7 @@ def roll_out(found: Layered, u0: np.ndarray, steps: int) -> np.ndarray:
             state, going = state[~strange], going[~strange]
         if not len(going):
             break
-        predicted = np.asarray(found.predict(state, form.grid, form.order, None))
+        predicted = np.asarray(found.finished(found.states(state, form.grid, form.order), there))
         state = predicted.reshape(len(going), *u0.shape[1:])
         out[going, k] = state
     return out

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import FileError
+from elmonet.layers.bands import LayerBands
 from elmonet.layers.chain import Chain, LayerRecord
 from elmonet.layers.features import Features, Recipe
 from elmonet.layers.forms import FieldForm, Part
@@ -30,7 +31,7 @@ _FIRST = "first."
 
 
 def to_store(
-    found: Layered, memory: Memory, words: str, weights: bool
+    found: Layered, memory: Memory, words: str, weights: bool, bands: bool = True
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a file."""
     form = found.form
@@ -51,8 +52,10 @@ def to_store(
         "first": None,
     }
     if found.first is not None:
-        header["first"], own = first_to_store(found.first, found.first._fitted(), None, weights)
+        header["first"], own = first_to_store(found.first, found.first._fitted(), None, weights, bands=False)
         arrays |= {_FIRST + name: array for name, array in own.items()}
+    if bands and found.bands is not None:
+        arrays |= found.bands.arrays()
     return header, arrays | memory.arrays() | found.novelty.arrays()
 
 
@@ -84,7 +87,8 @@ def restore(
         )
         records = tuple(LayerRecord(**record) for record in header["records"])
         novelty = WindowNovelty.from_arrays(arrays, grid)
-        facts = header["error"], header["first_error"], symmetries, novelty
+        bands = LayerBands.from_arrays(arrays, grid)
+        facts = header["error"], header["first_error"], symmetries, novelty, bands
         words = str(header["words"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(

@@ -40,9 +40,13 @@ class Cholesky:
         """``(K + alpha)^-1 X``."""
         return self._potrs(self._L, X, lower=self._lower)[0]
 
-    def half(self, X: np.ndarray) -> np.ndarray:
-        """``L^-1 X``."""
-        return self._trtrs(self._L, X, lower=self._lower, trans=not self._lower)[0]
+    def half(self, X: np.ndarray, *, transposed: bool = False, shift: float = 0.0) -> np.ndarray:
+        """``(L + shift)^-1 X``, or with L' in the place of L."""
+        pivots = self._L.diagonal().copy()
+        np.fill_diagonal(self._L, pivots + shift)
+        found = self._trtrs(self._L, X, lower=self._lower, trans=self._lower == transposed)[0]
+        np.fill_diagonal(self._L, pivots)
+        return found
 
     def diagonal_of_inverse(self) -> np.ndarray:
         """``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. L' moves to the upper triangle."""
@@ -105,6 +109,13 @@ class AtOneAlpha(Factor):
             return self.projected(G).T / self._diagonal()
         return np.hstack([E / one_minus_h for E, one_minus_h in self._primal_residuals(G)])
 
+    def left_out_variance(self, alpha: Any) -> np.ndarray:
+        """``1 / (1 - h_i)`` (N,)."""
+        if self.dual:
+            return 1 / (self.alpha * self._diagonal())
+        nothing = np.empty((0, self.B.shape[1]))
+        return 1 / np.concatenate([one_minus_h for _, one_minus_h in self._primal_residuals(nothing)])
+
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """Leave every function out, at the one alpha."""
         relative = self.largest / self.alpha
@@ -125,6 +136,18 @@ class AtOneAlpha(Factor):
         Z = self.cholesky.half(product(self.B.T, B) if self.dual else B)
         h = np.einsum("ki,ki->i", Z, Z)
         return np.maximum(np.einsum("ki,ki->i", B, B) - h, 0) / self.alpha if self.dual else h
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S L^-1``; in the dual ``(S - S B (L + sqrt(alpha))'^-1 L^-1 B') / sqrt(alpha)``.
+
+        The latter is the update of a square root (Andrews, AIAA J. 6, 1968): with it nothing cancels, unlike
+        in ``(B B' + alpha)^-1 = (I - B (B'B + alpha)^-1 B') / alpha``.
+        """
+        if not self.dual:
+            return self.cholesky.half(S.T, transposed=True).T
+        inside = self.cholesky.half(product(S, self.B).T, shift=float(np.sqrt(alpha)))
+        inside = self.cholesky.half(inside, transposed=True)
+        return (S - product(inside.T, self.B.T)) / np.sqrt(alpha)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
         """A (N, r) or C' (p1, r)."""

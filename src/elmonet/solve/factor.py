@@ -76,12 +76,24 @@ class Factor:
         """By what each function is missed if it is left out, ``e_i / (1 - h_i)``: (r, N)."""
         raise NotImplementedError("sums over functions cannot leave one out; see LeftOut")
 
+    def left_out_variance(self, alpha: Any) -> np.ndarray:
+        """``1 / (1 - h_i)``, or for groups the diagonal of ``(I - H_gg)^-1``: (N,).
+
+        If outputs are ``C b`` with standard normal C, and noise of the variance alpha, then this times alpha
+        is the variance of function i, with its noise, given the others.
+        """
+        raise NotImplementedError("sums over functions cannot leave one out; see LeftOut")
+
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """Leave every function out at every alpha; `penalty`, (1, 1) or (r, 1), is a factor for each row."""
         raise NotImplementedError
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
         """``b' (B B' + alpha)^-1 b`` of other features b, the columns of a matrix (p1, n): (n,)."""
+        raise NotImplementedError
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S R`` (k, p1) for S (k, p1), with an R of which ``R'R = (B B' + alpha)^-1``."""
         raise NotImplementedError
 
     def projected(self, G: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ class Primal(Swept):
     method = "eigh"
 
     def __init__(self, B: np.ndarray, groups: np.ndarray | None = None):
-        self.groups = groups
+        self.functions, self.groups = B.shape[1], groups
         values, U = eigh(gram(B), lower=True, driver="evd", overwrite_a=True, check_finite=False)
         self.B, self.values, self.U = B, np.maximum(values[::-1], 0), np.ascontiguousarray(U[:, ::-1])
         self.largest, self.smallest = float(self.values[0]), float(self.values[-1])
@@ -42,6 +42,10 @@ class Primal(Swept):
         """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
         Z = product(self.U.T, B)
         return np.einsum("ki,ki->i", Z, Z / (self.values[:, None] + alpha))
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S U (S^2 + alpha)^-1/2 U'``."""
+        return product(product(S, self.U) / np.sqrt(self.values + alpha), self.U.T)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
         """``G B' U`` (r, p1)."""

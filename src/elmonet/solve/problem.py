@@ -30,7 +30,8 @@ class _Kept:
     QtG: np.ndarray
     alpha: Any
     basis: np.ndarray
-    unit: float
+    unit: float  # by which G was multiplied
+    unit_B: float
 
     def left_out(self) -> np.ndarray:
         """What the fit without function i predicts for it: (M, N), in the units of the caller."""
@@ -38,6 +39,27 @@ class _Kept:
             return np.zeros((len(self.basis), self.QtG.shape[1]))
         missed = self.factor.left_out(self.QtG, self.alpha)
         return product(self.basis, self.QtG - missed) / self.unit
+
+    def left_out_variance(self) -> np.ndarray:
+        """``1 / (1 - h_i)`` (N,), see `Factor`; one where nothing was fitted."""
+        if self.factor is None:
+            return np.ones(self.QtG.shape[1])
+        return self.factor.left_out_variance(self.alpha)
+
+    def root(self, S: np.ndarray) -> np.ndarray:
+        """``S R`` (k, p1) with ``R'R = (B B' + alpha)^-1``, in the units of the caller; see `Factor`."""
+        if self.factor is None:
+            return np.zeros_like(S)
+        return self.factor.root(S, self._one_alpha()) * self.unit_B
+
+    @property
+    def noise(self) -> float:
+        """The alpha at which functions are left out, in the units of the caller."""
+        return self._one_alpha() / self.unit_B / self.unit_B
+
+    def _one_alpha(self) -> float:
+        """The alpha, or of one for each row the geometric mean."""
+        return float(np.exp(np.mean(np.log(self.alpha))))
 
 
 class Problem:
@@ -137,7 +159,7 @@ class Problem:
             error_kind="leave-one-out" if self.groups is None else "leave-group-out",
             errors=errors,
             seconds=perf_counter() - self.started,
-            fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g),
+            fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g, self.b),
             **account,
         )
 

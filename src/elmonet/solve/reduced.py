@@ -66,6 +66,10 @@ class Reduced(Factor):
         Z = product(self.U.T, B)
         return np.einsum("ki,ki->i", Z, Z * self._filter(alpha)[:, None])
 
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S U (S^2 + alpha)^-1/2 U'``."""
+        return product(product(S, self.U) * np.sqrt(self._filter(alpha)), self.U.T)
+
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
         """The squared residual and the GCV score at each alpha."""
         filters = np.array([self._filter(a) for a in alphas])

@@ -24,6 +24,16 @@ class Fit(Protocol):
     def left_out(self) -> np.ndarray:
         """What the fit without function i predicts for it: (M, N), in the units of G."""
 
+    def left_out_variance(self) -> np.ndarray:
+        """``1 / (1 - h_i)`` (N,): the variance of function i given the others, in units of the noise."""
+
+    def root(self, S: np.ndarray) -> np.ndarray:
+        """``S R`` (k, p1), where ``||R b||^2`` is the variance at features b, in units of the noise."""
+
+    @property
+    def noise(self) -> float:
+        """The noise, alpha."""
+
 
 @dataclass(frozen=True, repr=False)
 class Solution:

@@ -36,7 +36,7 @@ class Spectral(Swept):
     """A `Swept` factor made of a `Spectrum` whose V is at hand: of an SVD, or of ``B'B``."""
 
     def __init__(self, spectrum: Spectrum, groups: np.ndarray | None = None):
-        self.groups = groups
+        self.functions, self.groups = spectrum.B.shape[1], groups
         self.spectrum = spectrum
         self.method, self.rank, self.cutoff = spectrum.method, spectrum.rank, spectrum.cutoff
         self.largest, self.smallest = spectrum.largest, float(spectrum.values[-1])
@@ -58,6 +58,10 @@ class Spectral(Swept):
         """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``, and what of b is outside of U counts with ``1 / alpha``."""
         Z, outside = project(self.spectrum.U, B, np.linalg.norm(B, axis=0))
         return np.einsum("ki,ki->i", Z, Z / (self.spectrum.values[:, None] + alpha)) + outside**2 / alpha
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S ((S^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))``."""
+        return self.spectrum.root(S, alpha)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
         """``G V`` (r, k)."""

@@ -88,6 +88,20 @@ class Spectrum:
         C = product(Z * self.s, self._U.T)
         return C if self._reflectors is None else _reflected(C, *self._reflectors)
 
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S ((s^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))`` for S (k, p1)."""
+        shrunk = np.sqrt(alpha / (self.values + alpha))  # compared with what is outside of U
+        if self._U is None:
+            # U s = B V, and (shrunk - 1) / s^2 without a difference.
+            drop = -1 / (self.values + alpha) / (1 + shrunk)
+            inside = product(product(product(S, self.B), self._V) * drop, self._V.T)
+            return (S + product(inside, self.B.T)) / np.sqrt(alpha)
+        U = self.U
+        inside = product(S, U)
+        if U.shape[0] == U.shape[1]:
+            return product(inside / np.sqrt(self.values + alpha), U.T)
+        return (S + product(inside * (shrunk - 1), U.T)) / np.sqrt(alpha)
+
     def condition(self, alpha: float) -> float:
         """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
         if self.largest == 0:

@@ -25,9 +25,11 @@ _BLOCK = 1 << 21  # entries of a temporary block
 class Swept(Factor):
     """A `Factor` that gives residuals and ``1 - h`` of some functions at any alpha.
 
+    functions : N.
     groups : (N,), numbers; functions of the same number are left out together. None: each by itself.
     """
 
+    functions: int
     groups: np.ndarray | None = None
 
     def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
@@ -37,6 +39,15 @@ class Swept(Factor):
         for functions, together in self._blocks(G.shape):
             for E, rest in self._residuals(G, functions, filters, together):
                 found[:, functions] = _missed(E, rest, together)[1]
+        return found
+
+    def left_out_variance(self, alpha: Any) -> np.ndarray:
+        """``1 / (1 - h_i)``, or its block form for groups: (N,); the mean, where rows have an alpha each."""
+        nothing, found = np.empty((0, self.functions)), np.empty(self.functions)
+        filters = [self._filter(np.reshape(alpha, (-1, 1)))]
+        for functions, together in self._blocks(nothing.shape):
+            for _, rest in self._residuals(nothing, functions, filters, together):
+                found[functions] = np.mean(_inverse_diagonal(rest, together), axis=0)
         return found
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
@@ -91,8 +102,21 @@ def _missed(E: np.ndarray, rest: np.ndarray, together: bool) -> tuple[np.ndarray
         return rest, E / rest
     # By eigenvalues, which are known to eps of the largest: where functions repeat each other, I - H may be
     # singular as far as one can tell.
-    values, Q = np.linalg.eigh(rest)
-    largest = np.maximum(values[:, -1:], np.finfo(values.dtype).tiny)
-    known = np.maximum(values, np.finfo(values.dtype).eps * largest)
+    values, known, Q = _eigenvalues(rest)
     along = np.matmul(E[:, None, :], Q) / known[:, None, :]
     return values, np.matmul(along, Q.transpose(0, 2, 1))[:, 0, :]
+
+
+def _inverse_diagonal(rest: np.ndarray, together: bool) -> np.ndarray:
+    """``1 / (1 - h)``, or the diagonal of ``(I - H)^-1``: (1 or r, n)."""
+    if not together:
+        return 1 / rest
+    _, known, Q = _eigenvalues(rest)
+    return np.einsum("rik,rk->ri", Q**2, 1 / known)
+
+
+def _eigenvalues(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of ``I - H`` (1 or r, n, n): as they are, at least what rounding tells from zero, and vectors."""
+    values, Q = np.linalg.eigh(rest)
+    largest = np.maximum(values[:, -1:], np.finfo(values.dtype).tiny)
+    return values, np.maximum(values, np.finfo(values.dtype).eps * largest), Q

@@ -69,6 +69,22 @@ class Tridiagonal(Factor):
         inside = np.einsum("ik,ik->i", Z, self._solve(Z, alpha))
         return np.maximum(np.einsum("ki,ki->i", B, B) - inside, 0) / alpha
 
+    def left_out_variance(self, alpha: Any) -> np.ndarray:
+        """``1 / (alpha c_i)`` (N,)."""
+        alpha = np.reshape(alpha, 1)
+        return 1 / (alpha * self._diagonals_of_inverse(alpha)[0])
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """As from a Cholesky factor in the dual: here ``B'B + alpha = (Q L) (Q L)'`` with L bidiagonal."""
+        S2, beside = self._factor(alpha)
+        pivots = np.sqrt(S2)
+        L = np.stack([pivots, np.append(beside * pivots[:-1], 0.0)])  # as LAPACK stores a banded matrix
+        shifted = L + np.sqrt(alpha) * np.array([[1.0], [0.0]])
+        (tbtrs,) = get_lapack_funcs(("tbtrs",), (L,))
+        inside, _ = tbtrs(shifted, product(product(S, self.B), self.Q).T, uplo="L")
+        inside, _ = tbtrs(L, inside, uplo="L", trans="T")
+        return (S - product(product(inside.T, self.Q.T), self.B.T)) / np.sqrt(alpha)
+
     def _project(self, G: np.ndarray) -> np.ndarray:
         """``G Q`` (r, N)."""
         return product(G, self.Q)
