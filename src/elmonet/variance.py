@@ -61,7 +61,8 @@ class Variance:
         """Those of the training functions Z (n, ...), each given the others.
 
         ``1 / (1 - h_i)``, which is ``1 + h_i / (1 - h_i)``. Where h of new functions is known by random
-        combinations, so is theirs: then both are alike. A function that counts w^2 times has w^2 times the leverage.
+        combinations, so is theirs: then both are alike. A function that counts w^2 times has w^2 times the
+        leverage.
         """
         exact = fit.left_out_variance()
         size = 1.0 if weights is None else 1 / weights**2

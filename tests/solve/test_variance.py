@@ -80,7 +80,7 @@ def test_tiny_alphas_of_an_svd():
     )
 
 
-@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e200])
 def test_units_make_no_difference(size):
     """Features of extreme sizes are scaled inside: what comes out is in the units of the caller."""
     B, new = features(8)
