@@ -20,6 +20,7 @@ __all__ = ["from_folds", "from_left_out", "from_unseen"]
 
 _MOST_VALUES = 8_000_000  # of all functions that bands are made from
 _LEAST_USED = 300  # functions
+_ROUNDED = 1e8  # a condition above which the rounding of C may matter
 
 
 def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence:
@@ -27,14 +28,17 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
 
     `widen`: the error to expect is larger than that of functions left out, by this factor.
     """
-    fit, operator, outputs = fitted.solution.fit, fitted.operator, fitted.outputs
+    fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
     assert fit is not None
-    weights = training.weights
-    variance = Variance.of(fit, operator.C.shape[1])
-    g = np.sqrt(variance.left_out(fit, operator, fitted.seen(training.X), weights))
-    left_out = fit.left_out().T
-    missed = outputs.target(training.y) - (left_out if weights is None else left_out / weights[:, None])
+    variance, Z = Variance.of(fit, operator.C.shape[1]), fitted.seen(training.X)
+    g = np.sqrt(variance.left_out(fit, operator, Z, weights))
+    target, left_out = fitted.outputs.target(training.y), fit.left_out().T
+    missed = target - (left_out if weights is None else left_out / weights[:, None])
     groups = None if training.groups is None else training.groups.numbers
+    if groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
+        # Rounding of C shows in the residuals, which are not e = (1 - h) missed; left out, it is amplified.
+        own = np.sqrt(fit.left_out_variance())[:, None]
+        missed += (target - operator.at_training_points(Z)) * own - missed / own
     some = _some(*missed.shape)
     bands = Bands.of(
         missed[some], _scales(g[some]), None if groups is None else groups[some], widen=max(widen, 1.0)

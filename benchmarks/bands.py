@@ -1,0 +1,127 @@
+"""Do bands hold what they promise? Coverage, width and correlation with the true error, over seeds.
+
+    python benchmarks/bands.py [--data FOLDER] [--seeds 10] [--functions 500] [--layers] [--datasets darcy]
+
+Each row is one data set and one seed of the split: whole functions at 90 %, single values at 95 %, the mean
+width of the bands for whole functions against that of bands of constant width, and the correlation of the
+logarithms of stated and true error over the test functions. Settings are chosen by `AutoELMDeepONet` each
+time, without layers unless with --layers. Results are added to benchmarks/results/bands.json as they come.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import datasets
+import numpy as np
+
+from elmonet import AutoELMDeepONet, problems, relative_l2
+from elmonet.bands import Bands
+
+OUT = Path(__file__).parent / "results" / "bands.json"
+TESTS = 500
+MADE = {
+    "antiderivative": problems.antiderivative,
+    "nonlinear_ode": problems.nonlinear_ode,
+    "inverse_source": problems.inverse_source,
+    "inverse_source, 1 % noise": lambda **how: problems.inverse_source(noise=0.01, **how),
+    "darcy": problems.darcy,
+    "burgers": problems.burgers,
+}
+
+
+def split(name, folder, functions, seed):
+    """Inputs and outputs to train and to test with, and points; another split for each seed."""
+    if name in MADE:
+        d = MADE[name](n_train=functions, n_test=TESTS, seed=seed)
+        return d.u_train, d.s_train, d.u_test, d.s_test, d.points
+    d = datasets.load(name, folder)
+    if isinstance(d, str):
+        return d
+    u, s = np.concatenate([d.u_train, d.u_test]), np.concatenate([d.s_train, d.s_test])
+    if name == "lno_reaction_diffusion":  # its test functions are of another kind
+        u, s = d.u_train, d.s_train
+    order = np.random.default_rng(seed).permutation(len(u))
+    train = order[: min(functions, int(0.8 * len(u)))]
+    test = order[len(train) :][:TESTS]
+    return u[train], s[train], u[test], s[test], d.points
+
+
+def constant_width(model):
+    """The mean width of constant bands for whole functions at 90 %, from the same functions left out."""
+    if not hasattr(model, "solution_"):
+        return None
+    found, training = model._fitted(), model._training
+    missed = found.outputs.target(training.y) - found.solution.left_out().T
+    groups = None if training.groups is None else training.groups.numbers
+    bands = Bands.of(missed, [np.ones((1, 1))], groups)
+    return bands.times(0.9, "function") * float(np.mean(bands.sigma))
+
+
+def own_width(model, u):
+    """The same of the model's own bands, on other functions, as its operator sees outputs."""
+    found, confidence = model._fitted(), model._confident()
+    _, g = confidence.with_coefficients(found.operator, found.seen(found.inputs.rows(model, u)))
+    bands = confidence.bands
+    return bands.times(0.9, "function") / bands.widen * float(np.mean(bands.sigma) * np.mean(g))
+
+
+def measure(name, folder, functions, seed, layers):
+    """A row."""
+    data = split(name, folder, functions, seed)
+    if isinstance(data, str):
+        return {"dataset": name, "seed": seed, "skipped": data}
+    u, s, u_test, s_test, points = data
+    begin = time.perf_counter()
+    auto = AutoELMDeepONet(layers=None if layers else 0, random_state=seed).fit(u, s, points=points)
+    fitted = time.perf_counter()
+    model = auto.best_model_
+    found = auto.calibration(u_test, s_test)
+    at = {round(float(asked), 2): i for i, asked in enumerate(found.asked)}
+    row = {
+        "dataset": name,
+        "seed": seed,
+        "layers": bool(layers),
+        "functions": len(u),
+        "tests": len(u_test),
+        "seconds": fitted - begin,
+        "function_90": float(found.functions[at[0.9]]),
+        "point_95": float(found.points[at[0.95]]) if 0.95 in at else None,
+        "correlation": found.correlation,
+        "crps": found.crps,
+        "expected_error": auto.expected_error_,
+        "error": relative_l2(auto.predict(u_test), s_test),
+    }
+    constant = constant_width(model)
+    return row | {"width": None if constant is None else own_width(model, u_test) / constant}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder with data files")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--functions", type=int, default=500)
+    parser.add_argument("--layers", action="store_true", help="with layers, where they are better")
+    parser.add_argument("--datasets", nargs="*")
+    parser.add_argument("--out", type=Path, default=OUT)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    names = arguments.datasets or list(
+        dict.fromkeys([*MADE, *(n for n in datasets.names(arguments.data) if n not in MADE)])
+    )
+    rows = json.loads(arguments.out.read_text()) if arguments.out.exists() else []
+    done = {(row["dataset"], row["seed"], row.get("layers", False)) for row in rows}
+    for seed in range(arguments.seeds):
+        for name in names:
+            if (name, seed, arguments.layers) in done:
+                continue
+            row = measure(name, arguments.data, arguments.functions, seed, arguments.layers)
+            rows.append(row)
+            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
+            print({key: f"{v:.3g}" if isinstance(v, float) else v for key, v in row.items()}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
