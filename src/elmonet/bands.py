@@ -79,7 +79,10 @@ class Bands:
             for (sigma, functions, _), g in zip(found, scales, strict=True)
         ]
         best = int(np.argmin(widths))
-        return cls(*found[best], independent, best, widen)
+        sigma, functions, scores = found[best]
+        scores = scores[:, :: ceil(missed.size / _MOST_VALUES)]
+        points = np.quantile(scores[np.isfinite(scores)], np.linspace(0, 1, _LEVELS))
+        return cls(sigma, functions, points, independent, best, widen)
 
     def times(self, coverage: float, of: str) -> float:
         """The factor q, for the coverage of single values ("points") or of whole functions ("function")."""
@@ -117,7 +120,7 @@ def checked_coverage(coverage: float) -> float:
 def _scored(
     missed: np.ndarray, numbers: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sigma (R,), the scores of functions (n,) sorted, and quantiles of those of single values."""
+    """Sigma (R,), the scores of functions (n,) sorted, and those of single values (n, R)."""
     known = np.isfinite(missed)
     missed = np.where(known, np.abs(missed), 0.0)
     # Sums over the functions of each group, which leave each other out.
@@ -130,10 +133,8 @@ def _scored(
     floor = _FLOOR * float(np.sqrt(np.mean(sigma**2))) + np.finfo(np.float64).tiny
     others = np.maximum(total - sums, 0) / np.maximum(all_known - count, 1)
     scores = missed / np.maximum(np.sqrt(others), floor)[np.ix_(numbers, places)]
-    step = ceil(missed.size / _MOST_VALUES)
-    values = scores[:, ::step][known[:, ::step]]
-    quantiles = np.quantile(values, np.linspace(0, 1, _LEVELS))
-    return np.maximum(sigma, floor), np.sort(scores.max(axis=1)), quantiles
+    functions = np.sort(scores.max(axis=1))
+    return np.maximum(sigma, floor), functions, np.where(known, scores, np.nan)
 
 
 def _by_place(sums: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._blas import product
-from elmonet.features.base import features, features_times_and_rest
+from elmonet.features.base import features_times_and_rest
 from elmonet.operator import Operator
 from elmonet.solve.solution import Fit
 
@@ -66,11 +65,10 @@ class Variance:
         """
         exact = fit.left_out_variance()
         size = 1.0 if weights is None else 1 / weights**2
-        b = features(operator.branch, Z[:1])
-        if features_times_and_rest(operator.branch, Z[:1], np.zeros((b.shape[1], 1)))[1] is not None:
+        if features_times_and_rest(operator.branch, Z[:1], self.root.T)[1] is not None:
             return 1 + (exact - 1) * size
-        half = product(features(operator.branch, Z), self.root.T)
-        return 1 + np.einsum("ij,ij->i", half, half) * exact
+        half = fit.halves(self.root)
+        return 1 + np.einsum("ki,ki->i", half, half) * exact * size
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""

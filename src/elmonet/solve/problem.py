@@ -31,6 +31,7 @@ class _Kept:
     alpha: Any
     basis: np.ndarray
     unit: float  # by which G was multiplied
+    B: np.ndarray  # the features, times
     unit_B: float
 
     def left_out(self) -> np.ndarray:
@@ -51,6 +52,10 @@ class _Kept:
         if self.factor is None:
             return np.zeros_like(S)
         return self.factor.root(S, self._one_alpha()) * self.unit_B
+
+    def halves(self, root: np.ndarray) -> np.ndarray:
+        """``S R B`` (k, N) of the training functions, for ``S R``."""
+        return product(root, self.B) / self.unit_B
 
     @property
     def noise(self) -> float:
@@ -159,7 +164,7 @@ class Problem:
             error_kind="leave-one-out" if self.groups is None else "leave-group-out",
             errors=errors,
             seconds=perf_counter() - self.started,
-            fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g, self.b),
+            fit=_Kept(factor, self.QtG, left_out_at, self.span.Q, self.g, self.B, self.b),
             **account,
         )
 

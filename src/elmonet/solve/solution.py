@@ -30,6 +30,9 @@ class Fit(Protocol):
     def root(self, S: np.ndarray) -> np.ndarray:
         """``S R`` (k, p1), where ``||R b||^2`` is the variance at features b, in units of the noise."""
 
+    def halves(self, root: np.ndarray) -> np.ndarray:
+        """``S R B`` (k, N) of the training functions, for ``S R``."""
+
     @property
     def noise(self) -> float:
         """The noise, alpha."""
