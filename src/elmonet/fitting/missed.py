@@ -23,7 +23,7 @@ _LEAST_USED = 300  # functions
 _ROUNDED = 1e8  # a condition above which the rounding of C may matter
 
 
-def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence:
+def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence | None:
     """From all training functions, each left out; the solution must keep its factor.
 
     `widen`: the error to expect is larger than that of functions left out, by this factor.
@@ -43,15 +43,17 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
     bands = Bands.of(
         missed[some], _scales(g[some]), None if groups is None else groups[some], widen=max(widen, 1.0)
     )
-    return Confidence(bands, variance)
+    return None if bands is None else Confidence(bands, variance)
 
 
-def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence:
+def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence | None:
     """From functions that are held out of fits to the others, some at a time."""
-    parts = []
+    parts: list[np.ndarray] = []
     for kept in folds(len(training.X)):
         fitted, held_out = fit(training.of(np.flatnonzero(kept))), training.of(np.flatnonzero(~kept))
         parts.append(_missed(fitted, held_out.X, held_out.y))
+    if not parts:
+        return None
     width = max(part.shape[1] for part in parts)
     padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
     places = None
@@ -60,16 +62,20 @@ def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confide
         places = np.arange(width) % max(1, training.outputs.components)
     else:
         missed = np.concatenate(parts)
-    return Confidence(Bands.of(missed, [np.ones((1, 1))], places=places))
+    bands = Bands.of(missed, [np.ones((1, 1))], places=places)
+    return None if bands is None else Confidence(bands)
 
 
-def from_unseen(fitted: Fitted, rows: np.ndarray, y: np.ndarray, variance: Variance | None) -> Confidence:
+def from_unseen(
+    fitted: Fitted, rows: np.ndarray, y: np.ndarray, variance: Variance | None
+) -> Confidence | None:
     """From functions that the fit has not seen: input rows and rows of outputs (n, c M)."""
     missed, scales = _missed(fitted, rows, y), [np.ones((1, 1))]
     if variance is not None:
         g = variance.with_coefficients(fitted.operator, fitted.seen(rows))[1]
         scales = _scales(np.sqrt(g))
-    return Confidence(Bands.of(missed, scales), variance)
+    bands = Bands.of(missed, scales)
+    return None if bands is None else Confidence(bands, variance)
 
 
 def _scales(g: np.ndarray) -> list[np.ndarray]:
