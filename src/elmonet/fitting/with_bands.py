@@ -64,8 +64,7 @@ class WithBands:
         """
         fitted = self._fitted()
         rows, z = self._unseen(X, y)
-        kept = None if self._confidence is None else self._confidence.variance
-        found = from_unseen(fitted, rows, z, kept)
+        found = from_unseen(fitted, rows, z, self._confidence)
         if found is None:
             raise InputError(f"calibrate needs functions to learn from, at least two; got {len(rows)}.")
         self._confidence = found
