@@ -242,9 +242,17 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         self._memory = Memory.of(rows, fitted.seen(rows))
 
     def novelty(self, X: Any) -> np.ndarray:
-        """How far each input (N,) is from the training functions: above 1, beyond all of them."""
+        """How far each input (N,) is from the training functions: above 1, beyond all of them.
+
+        The larger of two: its leverage among the training inputs, and its standard deviation given them (see
+        `interval`), each compared with the largest of a training function that is left out.
+        """
         fitted = self._fitted()
-        return self._memory.novelty(fitted.seen(fitted.inputs.rows(self, X)))
+        Z = fitted.seen(fitted.inputs.rows(self, X))
+        novelty, confidence = self._memory.novelty(Z), self._confidence_if_any()
+        if confidence is None or confidence.variance is None:
+            return novelty
+        return np.maximum(novelty, confidence.variance.novelty(fitted.operator, Z))
 
     def is_training_function(self, X: Any) -> np.ndarray:
         """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""

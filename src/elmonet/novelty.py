@@ -13,10 +13,11 @@ from scipy.linalg import eigh
 from elmonet._blas import gram, product
 from elmonet._check import ExtrapolationWarning, InputError
 
-__all__ = ["MARGIN", "Memory", "Novelty", "fingerprints_of", "warn_of_strange"]
+__all__ = ["Memory", "Novelty", "fingerprints_of", "warn_of_strange"]
 
 _MOST = 100_000  # functions whose fingerprints are kept
-MARGIN = 2.0  # times the novelty of the most unusual training function, above which there is a warning
+_MARGIN = 1.5  # times the novelty of the most unusual training function, above which there is a warning
+_WIDE_MARGIN, _FEW = 2.0, 20  # the same, where so few training functions show little of what is usual
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
 
 
@@ -94,13 +95,14 @@ class Novelty:
     """Leverage: how much of a function the others do not explain, compared with the training functions.
 
     With the training inputs X (N, m), centred, and ``C = X'X + d`` (d a small part of its trace), a new
-    function x has the leverage ``x' C^-1 x``; a training function that is left out has ``h / (1 - h)``, with
-    h its own. The novelty is the root of the ratio to the largest of these.
+    function x has the leverage ``h = 1/N + x' C^-1 x``, the first term being that of the mean. A training
+    function that is left out has ``h / (1 - h)``, with h its own. The novelty is the root of the ratio to the
+    largest of these.
     """
 
     def __init__(self, X: np.ndarray):
         X = X.reshape(len(X), -1).astype(np.float64, copy=False)
-        self.mean = X.mean(axis=0)
+        self.mean, self.of_mean = X.mean(axis=0), 1 / len(X)
         X = X - self.mean
         # X = U S V': from the smaller Gram matrix.
         wide = X.shape[1] > X.shape[0]
@@ -119,7 +121,7 @@ class Novelty:
 
     def strange(self, X: np.ndarray) -> np.ndarray:
         """Which functions lie well beyond the training functions."""
-        return self(X) > MARGIN
+        return self(X) > (_MARGIN if self.of_mean <= 1 / _FEW else _WIDE_MARGIN)
 
     def warn(self, X: np.ndarray) -> None:
         """Warn if functions lie well beyond the training functions."""
@@ -131,7 +133,7 @@ class Novelty:
             "mean": self.mean,
             "values": self.values,
             "V": self.V,
-            "numbers": np.array([self.noise, self.largest]),
+            "numbers": np.array([self.noise, self.largest, self.of_mean]),
         }
 
     @classmethod
@@ -139,10 +141,11 @@ class Novelty:
         """The inverse of `arrays`."""
         novelty = cls.__new__(cls)
         novelty.mean, novelty.values, novelty.V = (arrays[name] for name in ("mean", "values", "V"))
-        novelty.noise, novelty.largest = (float(value) for value in arrays["numbers"])
+        numbers = arrays["numbers"].tolist()
+        novelty.noise, novelty.largest, novelty.of_mean = (*numbers, 0.0)[:3]  # 0.1 knew nothing of the last
         return novelty
 
     def _leverage(self, X: np.ndarray) -> np.ndarray:
         inside = product(X, self.V)
         outside = np.maximum(np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", inside, inside), 0)
-        return inside**2 @ (1 / (self.values + self.noise)) + outside / self.noise
+        return self.of_mean + inside**2 @ (1 / (self.values + self.noise)) + outside / self.noise

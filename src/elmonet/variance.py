@@ -37,10 +37,12 @@ class Variance:
     ----------
     root : (k, p1), ``S R``.
     noise : alpha.
+    largest : of the training functions, each given the others; Inf: not known.
     """
 
     root: np.ndarray
     noise: float
+    largest: float = np.inf
 
     @classmethod
     def of(cls, fit: Fit, p1: int) -> Variance:
@@ -73,18 +75,22 @@ class Variance:
         half = fit.halves(self.root)
         return 1 + np.einsum("ki,ki->i", half, half) * exact * size
 
+    def novelty(self, operator: Operator, Z: np.ndarray) -> np.ndarray:
+        """The standard deviation of each function (n,), in units of the largest of a training function."""
+        return np.sqrt(self.with_coefficients(operator, Z)[1] / self.largest)
+
     def misses_some(self, operator: Operator, Z: np.ndarray) -> bool:
         """Whether the features of new functions miss a part of them, as those of kernels do."""
         return features_times_and_rest(operator.branch, Z[:1], self.root.T)[1] is not None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""
-        return {"root": self.root, "noise": np.array([self.noise])}
+        return {"root": self.root, "numbers": np.array([self.noise, self.largest])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Variance:
         """The inverse of `arrays`."""
-        return cls(arrays["root"], float(arrays["noise"][0]))
+        return cls(arrays["root"], *arrays["numbers"].tolist())
 
     def _variance(self, half: np.ndarray, rest: Any) -> np.ndarray:
         inside = np.einsum("ij,ij->i", half, half, dtype=np.float64)

@@ -36,7 +36,8 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
     fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
     assert fit is not None
     variance, Z = Variance.of(fit, operator.C.shape[1]), fitted.seen(training.X)
-    g = np.sqrt(variance.left_out(fit, operator, Z, weights))
+    given_others = variance.left_out(fit, operator, Z, weights)
+    variance, g = replace(variance, largest=float(given_others.max())), np.sqrt(given_others)
     target, left_out = fitted.outputs.target(training.y), fit.left_out().T
     missed = target - (left_out if weights is None else left_out / weights[:, None])
     groups = None if training.groups is None else training.groups.numbers

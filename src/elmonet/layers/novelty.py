@@ -10,11 +10,12 @@ import numpy as np
 from elmonet.layers.features import Recipe
 from elmonet.layers.grid import Grid
 from elmonet.layers.window import Windows, box_of_offsets
-from elmonet.novelty import MARGIN, Novelty
+from elmonet.novelty import Novelty
 
 __all__ = ["WindowNovelty"]
 
 _ENTRIES = 4_000_000  # of a block of windows
+_MARGIN = 2.0  # times the novelty of the most unusual window, above which a function is strange
 _TRAINING = 20_000  # windows of training functions that are looked at
 
 
@@ -57,7 +58,7 @@ class WindowNovelty:
 
     def strange(self, u: np.ndarray, grid: Grid) -> np.ndarray:
         """Which functions (n,) have windows well beyond those of the training functions."""
-        return self(u, grid) > MARGIN
+        return self(u, grid) > _MARGIN
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All but the training grid as arrays, for a file."""
