@@ -5,7 +5,8 @@
 Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper` wrote. Writes the report, its
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
-docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure.
+docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
+bands.json, the table of docs/error-bars.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -18,6 +19,7 @@ from elmonet.paper.tables import markdown_table, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
+import bands_page  # noqa: E402
 import inference_page  # noqa: E402
 import layers_page  # noqa: E402
 import peers_page  # noqa: E402
@@ -50,6 +52,11 @@ def layers():
     return filled("docs/layers.md", layers=layers_page.table(layers_page.load()))
 
 
+def error_bars():
+    """docs/error-bars.md with its table."""
+    return filled("docs/error-bars.md", bands=bands_page.table(bands_page.load()))
+
+
 def main():
     import data_pictures  # needs matplotlib
 
@@ -62,6 +69,7 @@ def main():
     (ROOT / "docs" / "inference.md").write_text(inference_page.page())
     peers_page.figures(cost, ROOT / "docs" / "figures")
     (ROOT / "docs" / "layers.md").write_text(layers())
+    (ROOT / "docs" / "error-bars.md").write_text(error_bars())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     data_pictures.main()
 

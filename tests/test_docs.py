@@ -69,6 +69,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     assert (ROOT / "docs" / "peers.md").read_text() == peers.page(*peers.load()), "run make docs"
     assert (ROOT / "docs" / "inference.md").read_text() == generate["inference_page"].page(), "run make docs"
     assert (ROOT / "docs" / "layers.md").read_text() == generate["layers"](), "run make docs"
+    assert (ROOT / "docs" / "error-bars.md").read_text() == generate["error_bars"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():

@@ -27,6 +27,7 @@ __all__ = ["Bands", "checked_coverage"]
 _LEVELS = 2001  # at which the quantiles of single values are kept
 _MOST_VALUES = 1_000_000  # that these quantiles are found from
 _FLOOR = 1e-3  # of the root mean square of sigma: where nothing was missed, rounding would count
+_NARROWER = 0.97  # times the first scale's width, that another must not exceed
 _USUAL = 0.9  # the coverage at which widths are compared
 
 
@@ -40,7 +41,7 @@ class Bands:
     functions : (n,), the scores of whole functions, sorted.
     points : (levels,), quantiles of the scores of single values, at levels from 0 to 1.
     independent : how many functions, or groups of them, are independent of each other.
-    scale : which of the scales g that were offered makes the narrowest bands.
+    scale : which of the scales g that were offered was chosen.
     widen : a factor on all widths, for an error that is known to be larger than what was missed.
     """
 
@@ -63,6 +64,7 @@ class Bands:
     ) -> Bands | None:
         """From what was missed (n, R), NaN where nothing is known, and scales g to choose from: (n, 1 or R).
 
+        The most likely scale is taken, of those that make bands for whole functions narrower than the first.
         Functions of the same number in `groups` (n,) are not independent. Columns of the same number in
         `places` have one sigma; None: each has its own. None if fewer than two functions are independent.
         """
@@ -76,7 +78,13 @@ class Bands:
             _quantile(functions, _USUAL, independent, at_most=True) * float(np.mean(sigma[places] * g))
             for (sigma, functions, _), g in zip(found, scales, strict=True)
         ]
-        best = int(np.argmin(widths))
+        # The likelihood of normal errors with these scales, up to a constant; but bands shall not be wider.
+        likely = [
+            float(-np.mean(np.log(sigma[places])) - np.mean(np.log(g)))
+            for (sigma, _, _), g in zip(found, scales, strict=True)
+        ]
+        narrow = [i == 0 or width <= _NARROWER * widths[0] for i, width in enumerate(widths)]
+        best = int(np.argmax(np.where(narrow, likely, -np.inf)))
         sigma, functions, scores = found[best]
         scores = scores[:, :: ceil(missed.size / _MOST_VALUES)]
         points = np.quantile(scores[np.isfinite(scores)], np.linspace(0, 1, _LEVELS))

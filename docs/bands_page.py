@@ -1,0 +1,45 @@
+"""The table of docs/error-bars.md, from the results of benchmarks/bands.py."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "bands.json"
+
+
+def load():
+    """The rows of each data set, without and with layers."""
+    found = {}
+    for row in json.loads(RESULTS.read_text()):
+        if "skipped" not in row:
+            found.setdefault((row["dataset"], row["layers"]), []).append(row)
+    return found
+
+
+def mean(rows, key):
+    """Over the seeds, of those that have it; None if none has."""
+    values = [row[key] for row in rows if row[key] is not None]
+    return float(np.mean(values)) if values else None
+
+
+def table(results):
+    """One line for each data set: means over the seeds."""
+    lines = [
+        "| data | functions | seeds | error | whole functions at 90 % | points at 95 % | width | correlation |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (name, layers), rows in sorted(results.items(), key=lambda item: item[0][1]):
+        width, correlation = mean(rows, "width"), mean(rows, "correlation")
+        cells = (
+            name + (", with layers" if layers else ""),
+            str(rows[0]["functions"]),
+            str(len(rows)),
+            f"{100 * mean(rows, 'error'):.2g} %",
+            f"{100 * mean(rows, 'function_90'):.1f} %",
+            f"{100 * mean(rows, 'point_95'):.1f} %",
+            "-" if width is None else f"{width:.2f}",
+            "-" if correlation is None else f"{correlation:.2f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
