@@ -6,8 +6,10 @@ from typing import Any
 
 from elmonet.auto.expect import Expected, learning_curve
 from elmonet.auto.layers import Comparison
+from elmonet.auto.noise import noise_in_words, noise_of
 from elmonet.auto.repeats import Repeats
 from elmonet.auto.search import Search, Trial
+from elmonet.auto.span import span_in_words
 from elmonet.fitting.words import error_in_words, kind_in_words, outputs_in_words
 from elmonet.form.training import Training
 from elmonet.model import ELMDeepONet
@@ -31,6 +33,7 @@ def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: Expected
         [
             *_data(search, repeats),
             *_choice(model, search, best, expected),
+            *noise_in_words(noise_of(search.training, repeats), expected.error),
             *_advice(search, best, expected),
         ]
     )
@@ -43,6 +46,7 @@ def words_before_layers(search: Search, best: Trial, compared: Comparison, repea
             *_data(search, repeats),
             f"Chosen: layers that all points share. The best model without them, branch {best.candidate}, "
             f"has the error {compared.before:.3g} where they have {compared.error:.3g}.",
+            *noise_in_words(noise_of(search.training, repeats), compared.error or 0.0),
         ]
     )
 
@@ -100,7 +104,8 @@ def _data(search: Search, repeats: Repeats) -> list[str]:
             f"{repeats.count} inputs repeat others: they were merged, so that leave-one-out leaves "
             f"them out together; their outputs differ by {repeats.spread:.2g} of their size."
         )
-    return lines
+    told = span_in_words(search.training)
+    return [*lines, told] if told else lines
 
 
 def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: Expected) -> list[str]:
@@ -125,6 +130,10 @@ def _advice(search: Search, best: Trial, expected: Expected) -> list[str]:
     """What would help most: more functions, more sensors, less noise?"""
     N = len(search.X)
     if expected.error < _EXACT:
+        if span_in_words(search.training):
+            return [
+                "For such functions nothing more is needed. For others, add training functions like them."
+            ]
         return ["Nothing more is needed: the error is near the rounding of the numbers."]
     lines = []
     if N < _FEW:
