@@ -12,7 +12,7 @@ from elmonet.metrics import overall
 __all__ = ["FEWEST", "STEEPEST", "Promise", "error_interval", "restored_interval", "stored_interval"]
 
 _COVERAGE = 0.9  # of the interval
-FEWEST = 5  # independent functions, below which nothing can be said
+FEWEST = 10  # independent functions, below which the interval was seen to fail
 _LEAST_SPREAD = 0.5  # of the errors of functions, in units of their mean: a few may be alike by chance
 _LUCK = 0.8  # spread of what one training function teaches, in units of the mean; observed
 _FLATTEST = 1.0  # rate at which errors fall with more functions; where it is not known, too
@@ -65,7 +65,8 @@ def error_interval(
     independent : training functions, or groups of them; None: n. If these are fewer than n, they are n.
     rate : of the error with n; at least 1 is taken, also for None.
 
-    Below 5 independent functions, (0, inf): nothing can be said.
+    Below 10 independent functions, (0, inf): nothing can be said. There, the spread of a few errors and
+    the rate of a few functions are so uncertain that no interval held on every problem that was tried.
 
     Examples
     --------

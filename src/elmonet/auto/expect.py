@@ -8,13 +8,14 @@ import numpy as np
 
 from elmonet.auto.refits import errors_without_each, errors_without_half
 from elmonet.auto.search import Search, Trial
-from elmonet.certainty import FEWEST, STEEPEST, error_interval
+from elmonet.certainty import STEEPEST, error_interval
 from elmonet.metrics import overall
 from elmonet.model import ELMDeepONet
 
 __all__ = ["FEW", "Expected", "LearningCurve", "expect", "learning_curve", "optimism"]
 
 FEW = 50  # functions, up to which each is left out by a fit of its own
+_HALVED = 4  # functions that have halves of two
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def expect(model: ELMDeepONet, search: Search, best: Trial) -> Expected:
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
     errors, one_more = model.solution_.loo_errors, 1.0
-    if independent >= FEWEST and N <= FEW:
+    if independent >= _HALVED and N <= FEW:
         errors = errors_without_each(search, best)
         half = float(overall(errors_without_half(search, best), M))
         curve = LearningCurve(independent // 2, half, independent - 1, float(overall(errors, M)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from elmonet._blas import product
@@ -12,10 +14,11 @@ from elmonet.metrics import function_norms, reference_norms
 __all__ = ["noise_in_words", "noise_of", "white_noise"]
 
 _MOST = 1000  # functions that are looked at
-_SIGNAL = 0.35  # part of all singular values, beyond which what is left is no plateau of noise
+_SIGNAL = 0.32  # part of all singular values, beyond which what is left is no plateau of noise
 _LEAST = 24  # singular values of noise alone, to tell them from others
 _QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])  # of these values, that must be those of noise
-_ALIKE = 0.03  # how far they may be from them; more if there are few
+_ALIKE = 0.03  # how far they may be from them
+_PLACES = 1.5  # and how many places they may be shifted by chance
 _RESOLVED = 1e-7  # of the largest singular value: what a Gram matrix shows
 _RELEVANT = 0.2  # part of the error, below which noise is not worth a word
 _NEARLY_ALL = 0.9  # part of the error, above which the rest is not known
@@ -54,13 +57,13 @@ def white_noise(y: np.ndarray) -> float | None:
         rest, freedom = m - modes, n - modes
         if modes > _SIGNAL * m or rest < _LEAST:
             return None
-        law = np.sqrt(freedom) * _noise_alone(rest / freedom)
-        found = np.quantile(values[modes:], _QUANTILES) / law
-        sigma = float(np.median(values[modes:]) / law[len(law) // 2])
+        sigma = float(np.median(values[modes:]) / (np.sqrt(freedom) * _noise_alone(rest / freedom, 0.5)))
         above = int(np.count_nonzero(values > 1.05 * sigma * (np.sqrt(freedom) + np.sqrt(rest))))
     if sigma * np.sqrt(n) < _RESOLVED * values[0]:
         return None
-    alike = np.all(np.abs(found / sigma - 1) < max(_ALIKE, 3 / rest))
+    found = np.quantile(values[modes:], _QUANTILES) / (sigma * np.sqrt(freedom))
+    least, most = (_noise_alone(rest / freedom, _QUANTILES + shift / rest) for shift in (-_PLACES, _PLACES))
+    alike = np.all((found > (1 - _ALIKE) * least) & (found < (1 + _ALIKE) * most))
     return sigma if alike else None
 
 
@@ -81,7 +84,7 @@ def noise_in_words(noise: float | None, error: float) -> list[str]:
     ]
 
 
-def _noise_alone(ratio: float) -> np.ndarray:
+def _noise_alone(ratio: float, quantiles: Any) -> Any:
     """Quantiles of the law of Marchenko and Pastur for matrices (m, n), ratio = m / n, as singular values.
 
     With x = s^2 / n between (1 -+ sqrt(ratio))^2, the density sqrt((high - x) (x - low)) / (2 pi ratio x).
@@ -93,4 +96,4 @@ def _noise_alone(ratio: float) -> np.ndarray:
     density = np.sin(angle) ** 2 / np.maximum(x, np.finfo(float).tiny)
     density[0] = density[1] if low < 1e-6 else density[0]
     below = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    return np.asarray(np.sqrt(np.interp(_QUANTILES, below / below[-1], x)))
+    return np.sqrt(np.interp(quantiles, below / below[-1], x))

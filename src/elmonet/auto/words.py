@@ -131,9 +131,7 @@ def _advice(search: Search, best: Trial, expected: Expected) -> list[str]:
     N = len(search.X)
     if expected.error < _EXACT:
         if span_in_words(search.training):
-            return [
-                "For such functions nothing more is needed. For others, add training functions like them."
-            ]
+            return ["For such functions the data are enough. For others, add training functions like them."]
         return ["Nothing more is needed: the error is near the rounding of the numbers."]
     lines = []
     if N < _FEW:

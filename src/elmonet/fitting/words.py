@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from elmonet.certainty import FEWEST
 from elmonet.fitting.fitted import Fitted
 from elmonet.form.outputs import OutputForm
 
@@ -36,14 +37,13 @@ def summary_of(fitted: Fitted) -> str:
 
 def error_in_words(error: float, interval: tuple[float, float] | None, kind: str) -> str:
     """The expected error, how sure it is, and how it was found."""
-    if interval is not None and interval[1] == np.inf:
-        return (
-            "Nothing can be said of the error on new functions: there are too few to leave some of them out. "
-            f"(The error of those left out is {error:.2g}.)"
-        )
-    between = (
-        "" if interval is None else f", in 90 of 100 cases between {interval[0]:.2g} and {interval[1]:.2g}"
-    )
+    between = ""
+    if interval is not None:
+        between = f", in 90 of 100 cases between {interval[0]:.2g} and {interval[1]:.2g}"
+        if interval[1] == np.inf:
+            between = (
+                f", but nothing can be said of how sure that is: it takes {FEWEST} independent functions"
+            )
     return f"Expected error on new functions drawn like these: {error:.3g}{between} ({kind})."
 
 
