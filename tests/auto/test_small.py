@@ -1,9 +1,12 @@
 """Few functions, noise, and what training functions cannot show: what is said of the error, and how sure."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, ELMDeepONet, Linear, load, problems, relative_l2
+from elmonet import AutoELMDeepONet, ELMDeepONet, ExtrapolationWarning, Linear, load, problems, relative_l2
+from elmonet.auto.candidates import Candidate
 from elmonet.auto.expect import LearningCurve
 from elmonet.auto.noise import noise_in_words, white_noise
 from elmonet.auto.refits import errors_without_each, errors_without_half
@@ -65,12 +68,13 @@ def few(darcy):
 
 
 def test_few_functions_do_not_promise_too_much(few, darcy):
-    """Logarithms of outputs are centred: leave-one-out of one factorisation knows each function's own mean."""
-    true = relative_l2(few.predict(darcy.u_test), darcy.s_test)
+    """Logarithms of outputs are centred: leave-one-out of one factorisation has seen the mean."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)  # twelve functions cover little
+        true = relative_l2(few.predict(darcy.u_test), darcy.s_test)
     low, high = few.expected_error_interval_
     assert low < true < high
     assert 0.6 < few.expected_error_ / true < 1.6
-    assert few.leaderboard_[0]["error"] < 0.5 * true  # what a look at the trials alone would promise
     assert f"between {low:.2g} and {high:.2g}" in few.summary()
 
 
@@ -78,7 +82,7 @@ def test_functions_are_left_out_of_everything(darcy):
     training = understand(ELMDeepONet(), darcy.u_train, darcy.s_train, darcy.points)
     search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
     linear = next(i for i, way in enumerate(search.ways) if all(way.values()))  # logarithms, standardised
-    search._try([(linear, next(t for t in _linear()))], len(training.X))
+    search._try([(linear, Candidate("none", linear=True))], len(training.X))
     found = errors_without_each(search, search.trials[0])
     for i in range(4):
         others = np.arange(len(darcy.u_train)) != i
@@ -86,13 +90,8 @@ def test_functions_are_left_out_of_everything(darcy):
         model.fit(darcy.u_train[others], darcy.s_train[others], points=darcy.points)
         error = relative_l2(model.predict(darcy.u_train[[i]]), darcy.s_train[[i]])
         assert found[i] == pytest.approx(error, rel=1e-6)
+    assert np.mean(found) > 1.5 * search.trials[0].error  # what one factorisation would promise
     assert np.mean(errors_without_half(search, search.trials[0])) > np.mean(found)
-
-
-def _linear():
-    from elmonet.auto.candidates import Candidate
-
-    return [Candidate("none", linear=True)]
 
 
 def test_too_few_functions_to_say_anything(tmp_path):

@@ -19,6 +19,8 @@ _LEAST = 24  # singular values of noise alone, to tell them from others
 _QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])  # of these values, that must be those of noise
 _ALIKE = 0.03  # how far they may be from them
 _PLACES = 1.5  # and how many places they may be shifted by chance
+_KEPT = 0.9  # of the modes of one half of the functions; the last ones are not resolved
+_SHARED = 0.2  # by how much more the first of them may hold than the last
 _RESOLVED = 1e-7  # of the largest singular value: what a Gram matrix shows
 _RELEVANT = 0.2  # part of the error, below which noise is not worth a word
 _NEARLY_ALL = 0.9  # part of the error, above which the rest is not known
@@ -64,7 +66,28 @@ def white_noise(y: np.ndarray) -> float | None:
     found = np.quantile(values[modes:], _QUANTILES) / (sigma * np.sqrt(freedom))
     least, most = (_noise_alone(rest / freedom, _QUANTILES + shift / rest) for shift in (-_PLACES, _PLACES))
     alike = np.all((found > (1 - _ALIKE) * least) & (found < (1 + _ALIKE) * most))
-    return sigma if alike else None
+    return sigma if alike and _without_order(y, modes) else None
+
+
+def _without_order(y: np.ndarray, modes: int) -> bool:
+    """Whether what is left of outputs y (N, M) beyond some modes has no order that other functions share.
+
+    The modes of one half of the functions are ranked by size. Beyond the first ones, the other half has the
+    same energy in every direction if that is noise; if these are modes of rough functions, less and less.
+    """
+    one, other = y[::2], y[1::2]
+    if len(one) <= y.shape[1]:
+        values, U = np.linalg.eigh(product(one, one.T))
+        seen = product(product(other, one.T), U) / np.sqrt(np.maximum(values, values[-1] * _RESOLVED**2))
+    else:
+        seen = product(other, np.linalg.eigh(product(one.T, one))[1])
+    energy = np.mean(seen**2, axis=0)[::-1][: int(_KEPT * seen.shape[1])]
+    half = (modes + len(energy)) // 2
+    if half - modes < _LEAST // 4:
+        return False
+    last = (np.mean(np.sum(other**2, axis=1)) - np.sum(energy[:half])) / (y.shape[1] - half)
+    chance = np.sqrt(2 / ((half - modes) * len(other)))  # the deviation of the first mean, if it is noise
+    return bool(np.mean(energy[modes:half]) < (1 + _SHARED + 2 * chance) * last)
 
 
 def noise_in_words(noise: float | None, error: float) -> list[str]:

@@ -41,9 +41,7 @@ def error_in_words(error: float, interval: tuple[float, float] | None, kind: str
     if interval is not None:
         between = f", in 90 of 100 cases between {interval[0]:.2g} and {interval[1]:.2g}"
         if interval[1] == np.inf:
-            between = (
-                f", but nothing can be said of how sure that is: it takes {FEWEST} independent functions"
-            )
+            between = f", but nothing can be said of how sure that is with less than {FEWEST} functions"
     return f"Expected error on new functions drawn like these: {error:.3g}{between} ({kind})."
 
 
