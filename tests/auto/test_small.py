@@ -5,7 +5,16 @@ import warnings
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, ELMDeepONet, ExtrapolationWarning, Linear, load, problems, relative_l2
+from elmonet import (
+    AutoELMDeepONet,
+    ELMDeepONet,
+    ExtrapolationWarning,
+    Linear,
+    RankCollapseWarning,
+    load,
+    problems,
+    relative_l2,
+)
 from elmonet.auto.candidates import Candidate
 from elmonet.auto.expect import LearningCurve
 from elmonet.auto.noise import noise_in_words, white_noise
@@ -79,19 +88,22 @@ def test_few_functions_do_not_promise_too_much(few, darcy):
 
 
 def test_functions_are_left_out_of_everything(darcy):
-    training = understand(ELMDeepONet(), darcy.u_train, darcy.s_train, darcy.points)
+    u, s = darcy.u_train[:6], darcy.s_train[:6]
+    training = understand(ELMDeepONet(), u, s, darcy.points)
     search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
     linear = next(i for i, way in enumerate(search.ways) if all(way.values()))  # logarithms, standardised
     search._try([(linear, Candidate("none", linear=True))], len(training.X))
     found = errors_without_each(search, search.trials[0])
     for i in range(4):
-        others = np.arange(len(darcy.u_train)) != i
+        others = np.arange(6) != i
         model = ELMDeepONet(Linear(), log_inputs=True, log_outputs=True)
-        model.fit(darcy.u_train[others], darcy.s_train[others], points=darcy.points)
-        error = relative_l2(model.predict(darcy.u_train[[i]]), darcy.s_train[[i]])
+        model.fit(u[others], s[others], points=darcy.points)
+        error = relative_l2(model.predict(u[[i]]), s[[i]])
         assert found[i] == pytest.approx(error, rel=1e-6)
-    assert np.mean(found) > 1.5 * search.trials[0].error  # what one factorisation would promise
-    assert np.mean(errors_without_half(search, search.trials[0])) > np.mean(found)
+    assert np.mean(found) > 2 * search.trials[0].error  # what one factorisation would promise
+    assert np.isfinite(
+        errors_without_half(search, search.trials[0])
+    ).all()  # each is in some half that is out
 
 
 def test_too_few_functions_to_say_anything(tmp_path):
@@ -181,7 +193,9 @@ def test_exact_on_a_few_modes_is_no_promise_for_others():
     x, rng = np.linspace(0, 1, 40), np.random.default_rng(0)
     a = rng.normal(size=(60, 2))
     u = a @ np.stack([np.sin(3 * x), np.exp(x)])
-    model = AutoELMDeepONet(random_state=0, layers=0).fit(u, a[:, :1] * np.cos(x), points=x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankCollapseWarning)
+        model = AutoELMDeepONet(random_state=0, layers=0).fit(u, a[:, :1] * np.cos(x), points=x)
     text = model.summary()
     assert "All training outputs are multiples of one function" in text
     assert "all training inputs are combinations of 2 functions" in text

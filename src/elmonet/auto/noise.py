@@ -14,7 +14,7 @@ from elmonet.metrics import function_norms, reference_norms
 __all__ = ["noise_in_words", "noise_of", "white_noise"]
 
 _MOST = 1000  # functions that are looked at
-_SIGNAL = 0.32  # part of all singular values, beyond which what is left is no plateau of noise
+_SIGNAL = 0.3  # part of all singular values, beyond which what is left is no plateau of noise
 _LEAST = 24  # singular values of noise alone, to tell them from others
 _QUANTILES = np.array([0.1, 0.25, 0.5, 0.75, 0.9])  # of these values, that must be those of noise
 _ALIKE = 0.03  # how far they may be from them
