@@ -26,7 +26,8 @@ def mean(rows, key):
 def table(results):
     """One line for each data set: means over the seeds."""
     lines = [
-        "| data | functions | seeds | error | whole functions at 90 % | points at 95 % | width | correlation |",
+        "| data | functions | seeds | error | whole functions at 90 % | points at 95 % | width | "
+        "correlation |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for (name, layers), rows in sorted(results.items(), key=lambda item: item[0][1]):

@@ -6,7 +6,7 @@ Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper`
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
 docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
-bands.json, the table of docs/error-bars.md.
+bands.json, the table of docs/error-bars.md; from small_n.json, the table of docs/method.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -23,6 +23,7 @@ import bands_page  # noqa: E402
 import inference_page  # noqa: E402
 import layers_page  # noqa: E402
 import peers_page  # noqa: E402
+import small_page  # noqa: E402
 
 PAPER = ROOT / "docs" / "paper"
 
@@ -57,6 +58,11 @@ def error_bars():
     return filled("docs/error-bars.md", bands=bands_page.table(bands_page.load()))
 
 
+def method():
+    """docs/method.md with its table of few functions."""
+    return filled("docs/method.md", small=small_page.table())
+
+
 def main():
     import data_pictures  # needs matplotlib
 
@@ -70,6 +76,7 @@ def main():
     peers_page.figures(cost, ROOT / "docs" / "figures")
     (ROOT / "docs" / "layers.md").write_text(layers())
     (ROOT / "docs" / "error-bars.md").write_text(error_bars())
+    (ROOT / "docs" / "method.md").write_text(method())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     data_pictures.main()
 

@@ -70,6 +70,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     assert (ROOT / "docs" / "inference.md").read_text() == generate["inference_page"].page(), "run make docs"
     assert (ROOT / "docs" / "layers.md").read_text() == generate["layers"](), "run make docs"
     assert (ROOT / "docs" / "error-bars.md").read_text() == generate["error_bars"](), "run make docs"
+    assert (ROOT / "docs" / "method.md").read_text() == generate["method"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
@@ -101,6 +102,15 @@ def test_the_committed_peers_show_what_we_claim():
         tuned = [row["error"] for who, row in methods.items() if "ridge" in who.lower()]
         assert methods["elmonet"]["error"] <= 1.02 * min(tuned), name
     assert all(row["ratio"] >= 10 for row in cost["grid"])
+
+
+def test_the_committed_errors_of_few_functions_hold():
+    rows = json.loads((ROOT / "benchmarks" / "results" / "small_n.json").read_text())["rows"]
+    assert len({row["problem"] for row in rows}) >= 4
+    for row in rows:
+        assert row["runs"] >= 20, row
+        assert row["factor"] <= (1.6 if row["functions"] == 10 else 1.5), row
+        assert row["coverage"] >= 0.85, row
 
 
 def test_the_committed_layers_show_what_we_claim():

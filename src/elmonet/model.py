@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet._check import InputError, choice, coordinates, outputs
 from elmonet._fitted import NotFittedError
+from elmonet.certainty import Promise
 from elmonet.data.blocks import is_dask, is_stored
 from elmonet.fitting.attributes import FittedAttributes
 from elmonet.fitting.fitted import Fitted
@@ -67,6 +68,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
     Attributes
     ----------
     expected_error_ : the relative error to expect on new functions that are drawn alike.
+    expected_error_interval_ : (low, high), between which it lies in 90 of 100 cases.
     solution_ : `Solution`: ranks, condition, residual, alpha, errors and of what kind they are, seconds.
     inputs_, outputs_ : the form of the data on each side: shapes, names, points.
     operator_ : `Operator`: branch, trunk and coefficients, from rows to values.
@@ -92,7 +94,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
     _training: Training | None = None  # the functions of a fit in memory, for partial_fit to go on with
     _blocks: BlockFit | None = None  # a fit in blocks, which can go on
     _memory: Memory = Memory()
-    _promise: tuple[float | None, str] | None = None  # expected error and summary of whoever chose this model
+    _promise: Promise | None = None  # of whoever chose this model
 
     def __init__(
         self,
@@ -233,7 +235,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
 
     def summary(self) -> str:
         """In words: the data, what was fitted, and what error to expect."""
-        return summary_of(self._fitted()) if self._promise is None else self._promise[1]
+        return summary_of(self._fitted()) if self._promise is None else self._promise.words
 
     def remember_inputs(self, X: Any) -> None:
         """Keep of the training inputs X what it takes to warn of others that are unlike them."""
@@ -277,7 +279,14 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
     @property
     def expected_error_(self) -> float | None:
         """The relative error to expect on new functions that are drawn alike; None if nothing tells."""
-        return self._promise[0] if self._promise is not None else self.solution_.expected_error
+        return self._promise.error if self._promise is not None else self.solution_.expected_error
+
+    @property
+    def expected_error_interval_(self) -> tuple[float, float] | None:
+        """Between what that error lies, in 90 of 100 cases; None if nothing tells."""
+        return (
+            self._fitted(AttributeError).error_interval if self._promise is None else self._promise.interval
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None or self._blocks is not None

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
+from elmonet.certainty import Promise
 from elmonet.features import PerComponent
 from elmonet.features.base import features_of
 from elmonet.fitting.confidence import Confidence
@@ -58,7 +59,8 @@ def to_store(
         "branch": describe_map(operator.branch, "branch", arrays, weights),
         "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
         "solution": _solution_to_store(fitted.solution, arrays),
-        "promise": model._promise,
+        "promise": None if model._promise is None else model._promise.stored(),
+        "groups": fitted.groups,
         "word": fitted.word,
     }
     arrays["C"] = operator.C
@@ -90,10 +92,10 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     operator = Operator(branch, trunk, C, arrays.get("lift"), basis)
     kept: dict[str, Any] = {name: arrays.get(f"solution.{name}") for name in _ARRAYS_OF_SOLUTION}
     solution = Solution(operator.W, **kept, **header["solution"])
-    model._found = Fitted(inputs, outputs, operator, solution, header.get("word", ""))
+    model._found = Fitted(inputs, outputs, operator, solution, header.get("word", ""), header.get("groups"))
     model._memory = Memory.from_arrays(arrays)
     model._confidence = Confidence.from_arrays(arrays)
-    model._promise = None if header["promise"] is None else tuple(header["promise"])
+    model._promise = None if header["promise"] is None else Promise.restored(*header["promise"])
     model.input_shape_, model.n_features_in_ = inputs.given, inputs.given[0]
     if "sums" in header:
         model._blocks = BlockFit(inputs, outputs, clone(branch), clone(trunk), solver_or_default(solver))

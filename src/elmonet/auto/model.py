@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet._fitted import NotFittedError
+from elmonet.auto.expect import expect
 from elmonet.auto.layers import compare_with_layers
+from elmonet.auto.refits import chosen_model
 from elmonet.auto.repeats import Repeats, merge_repeats
 from elmonet.auto.search import Search, Trial
 from elmonet.auto.unaligned import choose_unaligned
@@ -24,16 +26,16 @@ from elmonet.auto.words import (
     words_before_layers,
 )
 from elmonet.calibration import Calibration
-from elmonet.features import POD
+from elmonet.certainty import Promise
 from elmonet.features.base import seed_from
 from elmonet.form.training import Training, points_once, understand
-from elmonet.model import ELMDeepONet
 from elmonet.novelty import Memory
 from elmonet.progress import progress_bar
-from elmonet.solve import LEFT_OUT, Ridge
+from elmonet.solve import LEFT_OUT
 
 __all__ = ["AutoELMDeepONet"]
 
+_MANY_ENOUGH = 100  # functions, to find from them how many modes to keep
 _SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
 
 
@@ -152,15 +154,14 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         )
         best = search.run()
         view = search.view(best.way, len(training.X))
-        branch = best.candidate.branch(view.Z, view.spread, seed)
-        rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
-        trunk = POD(None if training.outputs.components else rank)
-        way: dict[str, Any] = {**search.ways[best.way]}
-        model = ELMDeepONet(branch, trunk, Ridge("loo"), missing=self.missing, random_state=seed, **way)
-        self.global_model_ = model._fit(training)
+        rank = None
+        if len(training.X) >= _MANY_ENOUGH:
+            rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
+        model = self.global_model_ = chosen_model(search, best, training, rank, self.missing)
         self.leaderboard_ = search.leaderboard()
-        expected = model.solution_.loo_error + search.optimism(best)
-        model._promise = expected, in_words(model, search, best, expected, self.repeats_)
+        expected = expect(model, search, best)
+        words = in_words(model, search, best, expected, self.repeats_)
+        model._promise = Promise(expected.error, words, expected.interval)
         return search, best
 
     def _try_layers(
@@ -193,7 +194,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             return
         if compared.model is None:
             words = model.summary() + "\n" + layers_not_used(compared)
-            model._promise = float(model.expected_error_ or 0.0), words
+            model._promise = Promise(model.expected_error_, words, model.expected_error_interval_)
             return
         compared.model._words = words_before_layers(search, best, compared, self.repeats_)
         self.best_model_ = compared.model
@@ -209,12 +210,18 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         )
         self.repeats_, model = Repeats(0, 0.0), self.global_model_
         words = unaligned_in_words(model, self.leaderboard_, training)
-        model._promise = model.solution_.expected_error, words
+        model._promise = Promise(model.solution_.expected_error, words)
 
     @property
     def expected_error_(self) -> float | None:
         """The relative error to expect on new functions that are drawn like the training functions."""
         return self._best(AttributeError).expected_error_
+
+    @property
+    def expected_error_interval_(self) -> tuple[float, float] | None:
+        """Between what that error lies, in 90 of 100 cases; None if nothing tells."""
+        interval: tuple[float, float] | None = self._best(AttributeError).expected_error_interval_
+        return interval
 
     @property
     def error_kind_(self) -> str | None:

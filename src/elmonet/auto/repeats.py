@@ -18,11 +18,12 @@ class Repeats:
     """How many functions were repeats of others, and how much the outputs of the same input differ.
 
     `spread` is the root-mean-square deviation of repeated outputs from their mean, relative to the size of
-    the outputs: an estimate of the noise in them. Zero without repeats.
+    the outputs: an estimate of the noise in them. Zero without repeats. `left` is the noise of their means.
     """
 
     count: int
     spread: float
+    left: float = 0.0
 
 
 def merge_repeats(training: Training) -> tuple[Training, Repeats]:
@@ -45,4 +46,5 @@ def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     per_function = np.mean(np.sum(y.reshape(len(y), -1) ** 2, axis=1)) or 1.0
     groups = None if training.groups is None else training.groups.of(np.sort(first))
     merged = replace(training, X=X[np.sort(first)], y=mean, groups=groups)
-    return merged, Repeats(len(X) - len(first), float(np.sqrt(squares / per_function)))
+    spread = float(np.sqrt(squares / per_function))
+    return merged, Repeats(len(X) - len(first), spread, spread * float(np.sqrt(np.mean(1 / counts))))

@@ -133,23 +133,6 @@ class Search:
             for trial in ranked
         ]
 
-    def optimism(self, best: Trial) -> float:
-        """How much of the best trial's error is hidden by having chosen it.
-
-        Choose again for every function without its own error, or that of its group, and take the error of
-        the chosen trial there.
-        """
-        rivals = [trial for trial in self.trials if trial.functions == best.functions]
-        view = self.view(best.way, best.functions)
-        errors = np.array([trial.errors for trial in rivals])
-        power = 2 if view.y.shape[1] == 1 else 1
-        groups = np.arange(errors.shape[1]) if view.groups is None else view.groups
-        own = np.array([np.bincount(groups, weights=row) for row in errors**power])
-        without = (own.sum(axis=1, keepdims=True) - own)[:, groups]
-        chosen = np.argmin(without, axis=0)
-        honest = view.overall(errors[chosen, np.arange(errors.shape[1])])
-        return max(0.0, honest - best.error)
-
     def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
         """The best candidate's errors, on few functions, with every sensor and with every second one.
 

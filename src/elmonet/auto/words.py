@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from elmonet.auto.expect import Expected, learning_curve
 from elmonet.auto.layers import Comparison
+from elmonet.auto.noise import noise_in_words, noise_of
 from elmonet.auto.repeats import Repeats
 from elmonet.auto.search import Search, Trial
-from elmonet.fitting.words import kind_in_words, outputs_in_words
+from elmonet.auto.span import span_in_words
+from elmonet.fitting.words import error_in_words, kind_in_words, outputs_in_words
 from elmonet.form.training import Training
 from elmonet.model import ELMDeepONet
 
@@ -26,12 +27,13 @@ _EXACT = 1e-8  # an error that is small enough for any use
 _MATTERS = 1.3  # a factor between two errors that matters
 
 
-def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: float, repeats: Repeats) -> str:
+def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: Expected, repeats: Repeats) -> str:
     """The summary of a model that was chosen among many, with its expected error."""
     return "\n".join(
         [
             *_data(search, repeats),
             *_choice(model, search, best, expected),
+            *noise_in_words(noise_of(search.training, repeats), expected.error),
             *_advice(search, best, expected),
         ]
     )
@@ -44,6 +46,7 @@ def words_before_layers(search: Search, best: Trial, compared: Comparison, repea
             *_data(search, repeats),
             f"Chosen: layers that all points share. The best model without them, branch {best.candidate}, "
             f"has the error {compared.before:.3g} where they have {compared.error:.3g}.",
+            *noise_in_words(noise_of(search.training, repeats), compared.error or 0.0),
         ]
     )
 
@@ -101,23 +104,20 @@ def _data(search: Search, repeats: Repeats) -> list[str]:
             f"{repeats.count} inputs repeat others: they were merged, so that leave-one-out leaves "
             f"them out together; their outputs differ by {repeats.spread:.2g} of their size."
         )
-    return lines
+    told = span_in_words(search.training)
+    return [*lines, told] if told else lines
 
 
-def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: float) -> list[str]:
+def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: Expected) -> list[str]:
     way = search.ways[best.way]
     seen = ["their logarithms"] * way["log_inputs"] + ["standardised"] * way["scale_inputs"]
     solution = model.solution_
-    groups = search.training.groups
-    independent = len(search.X) if groups is None else len(np.unique(groups.numbers))
-    give_or_take = np.std(solution.loo_errors) / np.sqrt(independent)
     lines = [
         f"Chosen: branch {best.candidate}, inputs {' and '.join(seen) or 'as they are'}, "
         f"{'logarithms of the outputs' if way['log_outputs'] else 'outputs as they are'}, "
         f"{model.trunk_.width_} modes, alpha {solution.alpha:.2g}.",
-        f"Expected error on new functions drawn like these: {expected:.3g}, give or take "
-        f"{give_or_take:.1g} ({kind_in_words(solution.error_kind)}). It does not hold for functions of "
-        "another kind: predict warns of them, novelty() measures them.",
+        error_in_words(expected.error, expected.interval, kind_in_words(solution.error_kind))
+        + " It does not hold for functions of another kind: predict warns of them, novelty() measures them.",
     ]
     others: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
@@ -126,17 +126,18 @@ def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: float) ->
     return [*lines, "Best of each family: " + ", ".join(told[:6]) + "."]
 
 
-def _advice(search: Search, best: Trial, expected: float) -> list[str]:
+def _advice(search: Search, best: Trial, expected: Expected) -> list[str]:
     """What would help most: more functions, more sensors, less noise?"""
     N = len(search.X)
-    if expected < _EXACT:
+    if expected.error < _EXACT:
+        if span_in_words(search.training):
+            return ["For such functions the data are enough. For others, add training functions like them."]
         return ["Nothing more is needed: the error is near the rounding of the numbers."]
     lines = []
     if N < _FEW:
-        optimism = search.optimism(best)
         lines.append(
-            f"With {N} functions the choice itself is uncertain (it hides an error of {optimism:.1g}, which "
-            "is counted above): more functions would help most."
+            f"With {N} functions the choice itself is uncertain (it hides an error of "
+            f"{expected.hidden:.1g}, which is counted above): more functions would help most."
         )
     else:
         lines += _more_functions(search, best)
@@ -155,22 +156,16 @@ def _advice(search: Search, best: Trial, expected: float) -> list[str]:
 
 def _more_functions(search: Search, best: Trial) -> list[str]:
     """From how the error fell with more functions, of the same kind of branch."""
-    N = len(search.X)
-    same: dict[int, float] = {}
-    for t in search.trials:
-        if t.kind == best.kind:
-            same[t.functions] = min(t.error, same.get(t.functions, np.inf))
-    fewer = [n for n in same if n < N]
-    if not fewer or N not in same:
+    curve = learning_curve(search, best)
+    if curve is None:
         return []
-    n = max(fewer)
-    rate = np.log(same[n] / same[N]) / np.log(N / n)
+    n, N, rate = curve.n, curve.N, curve.rate
     if rate < 0.15:
         return [
             f"From {n} to {N} functions the error hardly fell: more of them would not help. What is left is "
             "noise, or what the sensors do not see; better measurements or more sensors might."
         ]
     return [
-        f"From {n} to {N} functions the error fell from {same[n]:.2g} to {same[N]:.2g}: with twice as many "
-        f"functions expect about {same[N] * 2.0**-rate:.2g}."
+        f"From {n} to {N} functions the error fell from {curve.before:.2g} to {curve.now:.2g}: with twice "
+        f"as many functions expect about {curve.now * 2.0**-rate:.2g}."
     ]

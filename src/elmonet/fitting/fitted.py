@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
+from elmonet.certainty import error_interval
 from elmonet.data.scattered import Scattered
 from elmonet.fitting.confidence import Confidence
 from elmonet.form.inputs import InputForm
@@ -15,7 +16,7 @@ from elmonet.form.lift import lift_at_own_points
 from elmonet.form.outputs import OutputForm
 from elmonet.form.training import is_list_of_points, place_points
 from elmonet.operator import Operator
-from elmonet.solve import Solution
+from elmonet.solve import LEFT_OUT, Solution
 
 __all__ = ["Fitted"]
 
@@ -29,6 +30,16 @@ class Fitted:
     operator: Operator
     solution: Solution
     word: str = ""  # on functions that belong together
+    groups: int | None = None  # how many groups these are
+
+    @property
+    def error_interval(self) -> tuple[float, float] | None:
+        """Of the expected error, see `error_interval`; None without errors of functions left out."""
+        solution = self.solution
+        if solution.errors is None or solution.error_kind not in LEFT_OUT:
+            return None
+        M = len(self.outputs.points) * max(1, self.outputs.components)
+        return error_interval(solution.errors, M, stated=solution.expected_error, independent=self.groups)
 
     def seen(self, rows: np.ndarray) -> np.ndarray:
         """Input rows as the branch sees them."""

@@ -33,7 +33,8 @@ def fit_training(prepared: Prepared, training: Training) -> Fitted:
     if not outputs.scattered and not training.has_gaps:
         word = "" if training.groups is None else training.groups.told
         operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
-        return Fitted(inputs, outputs, operator, solution, word)
+        count = None if groups is None else len(np.unique(groups))
+        return Fitted(inputs, outputs, operator, solution, word, count)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
     if outputs.scattered:
         index, places, values = outputs.scattered_rows(y)

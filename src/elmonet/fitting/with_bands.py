@@ -116,7 +116,7 @@ class WithBands:
             return None
         solution = fitted.solution
         if solution.error_kind in LEFT_OUT and solution.fit is not None:
-            promised = None if self._promise is None else self._promise[0]
+            promised = None if self._promise is None else self._promise.error
             left_out = solution.expected_error
             return from_left_out(fitted, training, promised / left_out if promised and left_out else 1.0)
         if solution.error_kind == "held out":

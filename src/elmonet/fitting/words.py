@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from elmonet.certainty import FEWEST
 from elmonet.fitting.fitted import Fitted
 from elmonet.form.outputs import OutputForm
 
-__all__ = ["kind_in_words", "outputs_in_words", "summary_of"]
+__all__ = ["error_in_words", "kind_in_words", "outputs_in_words", "summary_of"]
 
 _KINDS = {
     "leave-one-out": "leave-one-out",
@@ -27,10 +30,19 @@ def summary_of(fitted: Fitted) -> str:
     ]
     if solution.expected_error is not None and solution.error_kind is not None:
         lines.append(
-            f"Expected error on new functions drawn like these: {solution.expected_error:.3g} "
-            f"({kind_in_words(solution.error_kind)})."
+            error_in_words(solution.expected_error, fitted.error_interval, kind_in_words(solution.error_kind))
         )
     return "\n".join(lines)
+
+
+def error_in_words(error: float, interval: tuple[float, float] | None, kind: str) -> str:
+    """The expected error, how sure it is, and how it was found."""
+    between = ""
+    if interval is not None:
+        between = f", in 90 of 100 cases between {interval[0]:.2g} and {interval[1]:.2g}"
+        if interval[1] == np.inf:
+            between = f", but nothing can be said of how sure that is with less than {FEWEST} functions"
+    return f"Expected error on new functions drawn like these: {error:.3g}{between} ({kind})."
 
 
 def _in_one_line(part: object) -> str:

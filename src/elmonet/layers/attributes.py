@@ -25,6 +25,11 @@ class LayeredAttributes:
         return self._fitted(AttributeError).error
 
     @property
+    def expected_error_interval_(self) -> tuple[float, float] | None:
+        """Between what that error lies, in 90 of 100 cases; None in files of older versions."""
+        return self._fitted(AttributeError).interval
+
+    @property
     def error_kind_(self) -> str:
         """How that was found: "held out"."""
         self._fitted(AttributeError)

@@ -61,6 +61,7 @@ class Chain:
 
     layers: tuple[Layer, ...]
     records: tuple[LayerRecord, ...]
+    errors: np.ndarray | None = None  # (n,), of the functions held out, after the last layer
 
     @property
     def error(self) -> float:
@@ -126,11 +127,13 @@ def fit_chain(
     layers: list[Layer] = []
     records: list[LayerRecord] = []
 
-    def error(s: np.ndarray | None) -> float:
-        if s is None:
-            return np.inf
-        return float(np.mean(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms))
+    def errors(s: np.ndarray) -> np.ndarray:
+        return np.asarray(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms)
 
+    def error(s: np.ndarray | None) -> float:
+        return np.inf if s is None else float(np.mean(errors(s)))
+
+    of_each = None
     before = error(unseen.s)
     for k, recipe in enumerate(recipes):
         begin = perf_counter()
@@ -149,6 +152,7 @@ def fit_chain(
         if not all_layers and now >= before:
             break
         layers.append(layer)
+        of_each = None if after.s is None else errors(after.s)
         going = k + 1 < len(recipes) and (all_layers or now < _GAIN * before)
         if going:
             unseen, before = after, now
@@ -158,4 +162,4 @@ def fit_chain(
             tell(records[-1])
         if not going:
             break
-    return Chain(tuple(layers), tuple(records))
+    return Chain(tuple(layers), tuple(records), of_each)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.certainty import error_interval
 from elmonet.form.training import Training
 from elmonet.layers.bands import LayerBands
-from elmonet.layers.chain import LayerRecord, Problem, error_before, fit_chain
+from elmonet.layers.chain import Chain, LayerRecord, Problem, error_before, fit_chain, held_out_of
 from elmonet.layers.choice import MOST_LAYERS, best_beginning, choose, default_width, few_of, first_plan
 from elmonet.layers.first import left_out_rows
 from elmonet.layers.forms import FieldForm, find_fields
@@ -100,5 +101,16 @@ def fit_layers(
     before = None if problem.first is None else error_before(problem, seed)
     error = chain.error if before is None else min(chain.error, before)
     novelty = WindowNovelty.of(problem.u, form.grid, plan.other)
-    bands = LayerBands.of(chain, problem, seed)
-    return Layered(form, beginnings[best], chain, error, before, plan.symmetries, novelty, bands)
+    bands, interval = LayerBands.of(chain, problem, seed), _interval(problem, chain, error, seed)
+    facts = error, before, plan.symmetries, novelty, bands, interval
+    return Layered(form, beginnings[best], chain, *facts)
+
+
+def _interval(problem: Problem, chain: Chain, error: float, seed: int) -> tuple[float, float] | None:
+    """Of the error, from those of the functions held out."""
+    if chain.errors is None:
+        return None
+    independent = len(problem.u)
+    if problem.groups is not None:
+        independent = len(np.unique(problem.groups[held_out_of(independent, seed, problem.groups)]))
+    return error_interval(chain.errors, problem.s[0].size, stated=error, independent=independent)

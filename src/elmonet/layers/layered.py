@@ -39,7 +39,8 @@ class Places(NamedTuple):
 class Layered:
     """A fitted chain with the form of its data.
 
-    `error`: of functions held out of all layers. `novelty`: how far a function is from the training ones.
+    `error`: of functions held out of all layers, and `interval`: between what it lies. `novelty`: how far a
+    function is from the training ones.
     """
 
     form: FieldForm
@@ -50,6 +51,7 @@ class Layered:
     symmetries: tuple[Symmetry, ...]
     novelty: WindowNovelty
     bands: LayerBands | None = None
+    interval: tuple[float, float] | None = None
 
     def strange(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
         """Which functions (n,) lie well beyond the training functions."""

@@ -59,6 +59,7 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
     ----------
     expected_error_ : the relative error to expect on new functions that are drawn alike: that of functions
         which were held out of all layers.
+    expected_error_interval_ : (low, high), between which it lies in 90 of 100 cases.
     layers_ : a list of dictionaries, one a layer: "error" of the functions held out after it, "seconds",
         "features", "alpha".
     first_ : the fitted global model, or None.

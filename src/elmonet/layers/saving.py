@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import FileError
+from elmonet.certainty import restored_interval, stored_interval
 from elmonet.layers.bands import LayerBands
 from elmonet.layers.chain import Chain, LayerRecord
 from elmonet.layers.features import Features, Recipe
@@ -45,6 +46,7 @@ def to_store(
         "size": form.size,
         "error": found.error,
         "first_error": found.first_error,
+        "interval": stored_interval(found.interval),
         "words": words,
         "symmetries": [asdict(symmetry) for symmetry in found.symmetries],
         "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(found.chain.layers)],
@@ -87,8 +89,14 @@ def restore(
         )
         records = tuple(LayerRecord(**record) for record in header["records"])
         novelty = WindowNovelty.from_arrays(arrays, grid)
-        bands = LayerBands.from_arrays(arrays, grid)
-        facts = header["error"], header["first_error"], symmetries, novelty, bands
+        facts = (
+            header["error"],
+            header["first_error"],
+            symmetries,
+            novelty,
+            LayerBands.from_arrays(arrays, grid),
+            restored_interval(header.get("interval")),
+        )
         words = str(header["words"])
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(

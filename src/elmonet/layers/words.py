@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from elmonet.fitting.words import outputs_in_words
+from elmonet.fitting.words import error_in_words, outputs_in_words
 
 if TYPE_CHECKING:
     from elmonet.layers.layered import Layered
@@ -35,8 +35,5 @@ def summary_of(found: Layered, before: str) -> str:
         )
     if found.symmetries:
         lines.append(f"Symmetries of the data: {'; '.join(map(str, found.symmetries))}.")
-    lines.append(
-        f"Expected error on new functions drawn like these: {found.error:.3g} "
-        "(functions held out of all layers)."
-    )
+    lines.append(error_in_words(found.error, found.interval, "functions held out of all layers"))
     return "\n".join(lines)

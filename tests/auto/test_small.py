@@ -1,0 +1,211 @@
+"""Few functions, noise, and what training functions cannot show: what is said of the error, and how sure."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from elmonet import (
+    AutoELMDeepONet,
+    ELMDeepONet,
+    ExtrapolationWarning,
+    Linear,
+    RankCollapseWarning,
+    load,
+    problems,
+    relative_l2,
+)
+from elmonet.auto.candidates import Candidate
+from elmonet.auto.expect import LearningCurve
+from elmonet.auto.noise import noise_in_words, white_noise
+from elmonet.auto.refits import errors_without_each, errors_without_half
+from elmonet.auto.search import Search
+from elmonet.certainty import Promise, error_interval
+from elmonet.form.training import understand
+
+pytestmark = pytest.mark.numerics
+
+
+# The interval -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "rate", "spread"), [(10, 1.0, 0.5), (10, 2.5, 0.8), (50, 2.0, 1.0)])
+def test_the_interval_covers_where_errors_are_as_it_takes_them_to_be(n, rate, spread):
+    """Functions that teach unequally, and log-normal errors of new ones: 90 % of the intervals are right."""
+    rng, covered = np.random.default_rng(0), []
+    sigma = np.sqrt(np.log1p(spread**2))
+    for _ in range(2000):
+        worth = np.sum(rng.gamma(1 / 0.8**2, 0.8**2, n))  # mean 1, deviation 0.8 each
+        true = (n / worth) ** rate
+        errors = rng.lognormal(-(sigma**2) / 2, sigma, n)  # left out, they have the mean of an average set
+        low, high = error_interval(errors, 20, rate=rate)
+        covered.append(low <= true <= high)
+    assert 0.85 < np.mean(covered) < 0.96
+
+
+def test_the_interval_of_numbers_and_of_groups():
+    errors = np.abs(np.random.default_rng(0).normal(size=400))
+    low, high = error_interval(errors, 1)
+    assert low < np.sqrt(np.mean(errors**2)) < high
+    fewer = error_interval(errors, 1, independent=20)
+    assert fewer[0] < low < high < fewer[1]
+    # Eight functions held out of fifty tell less than fifty that were left out.
+    assert error_interval(errors[:8], 20, independent=50)[1] > error_interval(errors[:50], 20)[1]
+    assert error_interval(errors[:1], 20, independent=10)[1] < np.inf
+    assert error_interval(errors[:9], 20) == (0.0, np.inf)
+    assert error_interval(np.zeros(10), 20) == (0.0, 0.0)
+
+
+def test_the_rate_of_a_learning_curve():
+    assert LearningCurve(50, 0.08, 100, 0.02).rate == pytest.approx(2)
+    assert LearningCurve(50, 0.02, 100, 0.08).rate == 0
+    assert LearningCurve(5, 1.0, 10, 1e-12).rate == 4
+    assert LearningCurve(5, 0.0, 10, 0.0).rate == 0
+
+
+# Few functions ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def darcy():
+    return problems.darcy(12, 200, n_sensors=8, n_points=10)
+
+
+@pytest.fixture(scope="module")
+def few(darcy):
+    return AutoELMDeepONet(random_state=0, layers=0).fit(darcy.u_train, darcy.s_train, points=darcy.points)
+
+
+def test_few_functions_do_not_promise_too_much(few, darcy):
+    """Logarithms of outputs are centred: leave-one-out of one factorisation has seen the mean."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)  # twelve functions cover little
+        true = relative_l2(few.predict(darcy.u_test), darcy.s_test)
+    low, high = few.expected_error_interval_
+    assert low < true < high
+    assert 0.6 < few.expected_error_ / true < 1.6
+    assert f"between {low:.2g} and {high:.2g}" in few.summary()
+
+
+def test_functions_are_left_out_of_everything(darcy):
+    u, s = darcy.u_train[:6], darcy.s_train[:6]
+    training = understand(ELMDeepONet(), u, s, darcy.points)
+    search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
+    linear = next(i for i, way in enumerate(search.ways) if all(way.values()))  # logarithms, standardised
+    search._try([(linear, Candidate("none", linear=True))], len(training.X))
+    found = errors_without_each(search, search.trials[0])
+    for i in range(4):
+        others = np.arange(6) != i
+        model = ELMDeepONet(Linear(), log_inputs=True, log_outputs=True)
+        model.fit(u[others], s[others], points=darcy.points)
+        error = relative_l2(model.predict(u[[i]]), s[[i]])
+        assert found[i] == pytest.approx(error, rel=1e-6)
+    assert np.mean(found) > 2 * search.trials[0].error  # what one factorisation would promise
+    assert np.isfinite(errors_without_half(search, search.trials[0])).all()  # each is left out once
+
+
+def test_too_few_functions_to_say_anything(tmp_path):
+    data = problems.nonlinear_ode(4, 5)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    assert model.expected_error_interval_ == (0.0, np.inf)
+    assert "nothing can be said" in model.summary()
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").expected_error_interval_ == (0.0, np.inf)
+
+
+def test_the_interval_is_kept_in_the_file(few, tmp_path):
+    few.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.expected_error_interval_ == few.expected_error_interval_
+    assert Promise.restored(0.1, "of an older version") == (0.1, "of an older version", None)
+
+
+def test_an_ordinary_model_says_it_too(tmp_path):
+    data = problems.nonlinear_ode(60, 200)
+    model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    low, high = model.expected_error_interval_
+    assert low < relative_l2(model.predict(data.u_test), data.s_test) < high
+    assert f"between {low:.2g} and {high:.2g}" in model.summary()
+    groups = np.arange(60) // 3
+    grouped = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points, groups=groups)
+    wide = grouped.expected_error_interval_
+    assert wide[1] / wide[0] > high / low
+    grouped.save(tmp_path / "model")
+    assert load(tmp_path / "model").expected_error_interval_ == wide
+    assert ELMDeepONet().partial_fit(data.u_train, data.s_train, points=data.points).expected_error_interval_
+
+
+# Noise ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("N", "M"), [(50, 100), (200, 60), (100, 101), (400, 40)])
+@pytest.mark.parametrize("sigma", [1e-3, 1e-1])
+def test_white_noise_is_found_below_a_few_modes(N, M, sigma):
+    rng = np.random.default_rng(0)
+    smooth = rng.normal(size=(N, 6)) @ (2.0 ** -np.arange(6)[:, None] * rng.normal(size=(6, M)))
+    assert white_noise(smooth + sigma * rng.normal(size=(N, M))) == pytest.approx(sigma, rel=0.1)
+    assert white_noise(smooth) is None
+
+
+def test_rough_outputs_are_not_taken_for_noise():
+    rng = np.random.default_rng(0)
+    burgers = problems.burgers(200, 5, n_points=64)
+    for y in (
+        burgers.s_train,
+        burgers.u_train,
+        problems.darcy_two_valued(100, 5).s_train.reshape(100, -1),
+        np.cumsum(rng.normal(size=(100, 80)), axis=1),
+        rng.normal(size=(200, 1)),
+        problems.nonlinear_ode(100, 5, n_points=10).s_train,
+        np.ones((60, 60)),
+    ):
+        assert white_noise(y) is None
+
+
+def test_noise_in_words():
+    assert noise_in_words(None, 0.1) == []
+    assert noise_in_words(0.01, 0.1) == []  # not worth a word
+    assert noise_in_words(0.1, 0.05) == []  # it is predicted, so it is no noise
+    assert "about 0.04." in noise_in_words(0.03, 0.05)[0]
+    assert "Nearly all" in noise_in_words(0.1, 0.1)[0]
+
+
+def test_the_summary_says_what_is_noise():
+    rng, data = np.random.default_rng(0), problems.nonlinear_ode(60, 200)
+    noise = 0.02 * np.sqrt(np.mean(data.s_train**2))
+    s = data.s_train + noise * rng.normal(size=data.s_train.shape)
+    model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, s, points=data.points)
+    assert "The outputs carry noise" in model.summary()
+    twice = AutoELMDeepONet(random_state=0, layers=0)
+    u = np.repeat(data.u_train[:20], 2, axis=0)
+    s = np.repeat(data.s_train[:20], 2, axis=0) + 10 * noise * rng.normal(size=(40, data.s_train.shape[1]))
+    twice.fit(u, s, points=data.points)
+    assert twice.repeats_.left == pytest.approx(twice.repeats_.spread / np.sqrt(2))
+    assert "The outputs carry noise" in twice.summary()
+
+
+# What the training functions cannot show --------------------------------------------------------------------
+
+
+def test_exact_on_a_few_modes_is_no_promise_for_others():
+    x, rng = np.linspace(0, 1, 40), np.random.default_rng(0)
+    a = rng.normal(size=(60, 2))
+    u = a @ np.stack([np.sin(3 * x), np.exp(x)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankCollapseWarning)
+        model = AutoELMDeepONet(random_state=0, layers=0).fit(u, a[:, :1] * np.cos(x), points=x)
+    text = model.summary()
+    assert "All training outputs are multiples of one function" in text
+    assert "all training inputs are combinations of 2 functions" in text
+    assert "Nothing more is needed" not in text
+
+
+def test_an_exact_operator_needs_nothing_more():
+    data = problems.antiderivative(80, 5)
+    model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
+    assert "Nothing more is needed" in model.summary()
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(60, 3))  # three numbers fill their space: there are no other inputs
+    outputs = numbers @ rng.normal(size=(3, 30))
+    model = AutoELMDeepONet(random_state=0, layers=0).fit(numbers, outputs, points=np.arange(30))
+    assert "Nothing more is needed" in model.summary()
