@@ -66,8 +66,8 @@ def coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) 
         grid = values[np.lexsort((points[:, 0], points[:, 1]))].reshape(len(y), len(x))
         return ax.pcolormesh(x, y, grid, shading="nearest", rasterized=True, **settings)
     known = np.isfinite(values)
-    places = points[known].T
-    return ax.tripcolor(*places, values[known], shading="gouraud", rasterized=True, **settings)
+    x, y = points[known].T
+    return ax.tripcolor(x, y, values[known], shading="gouraud", rasterized=True, **settings)
 
 
 def colour_bar_below(ax: Axes, drawn: Collection) -> None:
@@ -80,10 +80,11 @@ def colour_bar_below(ax: Axes, drawn: Collection) -> None:
 def on_a_plane(axes: np.ndarray, titles: tuple[str, ...]) -> np.ndarray:
     """Axes with coloured fields: their titles, labels and ticks."""
     for ax, title in zip(axes, titles, strict=True):
-        titled(ax, title)
         ax.set(xlabel="$x_1$", aspect="equal")
         ax.margins(0)
         ax.locator_params(nbins=3)
+        ax.apply_aspect()
+        titled(ax, title)
     axes[0].set_ylabel("$x_2$")
     return axes
 
@@ -108,11 +109,15 @@ def few_numbers_on_logarithms(axis: Any, room: float) -> None:
 
 
 def legend_on_top(ax: Axes) -> None:
-    """A legend inside, above all that is drawn: in one row if the width takes it, or in a column."""
+    """A legend inside, above all that is drawn: in one row if the width takes it, or in a column.
+
+    After the title.
+    """
     _, labels = ax.get_legend_handles_labels()
     first: Any = ax.legend().get_texts()[0]
     font = first.get_fontsize()
     width, height = size(ax)
+    height -= 1.3 * font * ax.get_title().count("\n")  # the title takes it from the axes
     row = sum(_HANDLE + _LETTER * len(label) for label in labels) * font
     rows = 1 if row < width else len(labels)
     low, high = ax.get_ylim()

@@ -24,9 +24,7 @@ from elmonet.plot.one_function import WithBand
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["band", "band_field"]
-
-_HOLDS = {"points": "{:.3g} % of all values", "function": "{:.3g} % of functions"}
+__all__ = ["band", "band_field", "in_a_plane", "on_a_line"]
 
 
 def band(
@@ -58,25 +56,7 @@ def band(
     -------
     The axes with the prediction.
     """
-    shown = WithBand.of(model, u, s, index, coverage, of, points, component)
-    _require_dimension(shown, 1)
-    below = None
-    if ax is not None:
-        (ax,) = given(ax, 1)
-    else:
-        ax, below = new(2, 1, figsize=(5.5, 4.6), sharex=True, height_ratios=(2, 1))
-    label = _HOLDS[of].format(100 * coverage)
-    _on_a_line(ax, shown, 0.0, label)
-    legend_on_top(ax)
-    ax.set_ylabel("s(x)")
-    if below is not None:
-        _on_a_line(below, shown, shown.predicted, label)
-        below.set_ylabel("minus prediction")
-        below.figure.align_ylabels()
-    (ax if below is None else below).set_xlabel("x")
-    known = f": {shown.error}, {shown.where_it_lies}" if shown.error else ""
-    titled(ax, shown.name + known)
-    return ax
+    return on_a_line(WithBand.of(model, u, s, index, coverage, of, points, component), ax)
 
 
 def band_field(
@@ -104,7 +84,31 @@ def band_field(
     -------
     Array of the two or three axes.
     """
-    shown = WithBand.of(model, u, s, index, coverage, of, points, component)
+    return in_a_plane(WithBand.of(model, u, s, index, coverage, of, points, component), axes)
+
+
+def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
+    """The picture of `band`."""
+    _require_dimension(shown, 1)
+    below: Axes | None = None
+    if ax is not None:
+        (ax,) = given(ax, 1)
+    else:
+        ax, below = new(2, 1, figsize=(5.5, 4.6), sharex=True, height_ratios=(2, 1))
+    _draw(ax, shown, 0.0)
+    titled(ax, f"{shown.name}: {shown.found}" if shown.found else shown.name)
+    legend_on_top(ax)
+    ax.set_ylabel("s(x)")
+    if below is not None:
+        _draw(below, shown, shown.predicted)
+        below.set_ylabel("minus prediction")
+        below.figure.align_ylabels()
+    (ax if below is None else below).set_xlabel("x")
+    return ax
+
+
+def in_a_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
+    """The picture of `band_field`."""
     _require_dimension(shown, 2)
     count = 2 if shown.truth is None else 3
     if axes is not None:
@@ -117,27 +121,27 @@ def band_field(
         coloured(axes[0], shown.points, shown.predicted, cmap="viridis"),
         coloured(axes[1], shown.points, half, vmin=0, cmap="cividis"),
     ]
-    titles = [f"{shown.name}: prediction", f"half width for {_HOLDS[of].format(100 * coverage)}"]
+    titles = [f"{shown.name}: prediction", f"half width for {shown.holds}"]
     if shown.truth is not None:
         error = shown.predicted - shown.truth
         largest = float(np.nanmax(np.abs(error))) or 1.0
         drawn.append(coloured(axes[2], shown.points, error, vmin=-largest, vmax=largest, cmap="coolwarm"))
         axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
-        titles.append(f"{shown.error}, {shown.where_it_lies}")
+        titles.append(shown.found)
     for ax, colours in zip(axes, drawn, strict=True):
         colour_bar_below(ax, colours)
     return on_a_plane(axes, tuple(titles))
 
 
-def _on_a_line(ax: Axes, shown: WithBand, middle: Any, label: str) -> None:
-    """Band, truth and prediction, less the middle."""
+def _draw(ax: Axes, shown: WithBand, middle: Any) -> None:
+    """Band, truth and prediction, less the middle, on a line."""
     order = np.argsort(shown.points[:, 0])
     x, marker = shown.points[order, 0], "o" if len(order) == 1 else ""
     low, high, predicted = ((A - middle)[order] for A in (shown.low, shown.high, shown.predicted))
     if len(x) == 1:
-        ax.vlines(x, low, high, color=ORANGE, alpha=0.3, linewidth=8, label=label)
+        ax.vlines(x, low, high, color=ORANGE, alpha=0.3, linewidth=8, label=shown.holds)
     else:
-        ax.fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0, label=label)
+        ax.fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0, label=shown.holds)
     if shown.truth is not None:
         truth = (shown.truth - middle)[order]
         ax.plot(x, truth, color=BLUE, linewidth=2, marker=marker, label="truth")
@@ -151,7 +155,7 @@ def _require_dimension(shown: WithBand, dimension: int) -> None:
     d = shown.points.shape[1]
     if d != dimension:
         hints = {1: "Use plot.band.", 2: "Use plot.band_field."}
-        hint = hints.get(d, "Give points on a line or a plane: points=(M, d) in these coordinates.")
+        hint = hints.get(d, "Ask model.interval at points on a line or a plane, and draw that.")
         raise InputError(f"this plot needs points (M, {dimension}), got {shown.points.shape}. {hint}")
     if dimension == 2 and np.linalg.matrix_rank(shown.points - shown.points.mean(axis=0)) < 2:
         raise InputError(

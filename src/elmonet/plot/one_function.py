@@ -15,6 +15,8 @@ from elmonet.metrics import relative_l2
 
 __all__ = ["WithBand"]
 
+_HOLDS = {"points": "{:.3g} % of all values", "function": "{:.3g} % of functions"}
+
 
 @dataclass(frozen=True)
 class WithBand:
@@ -22,6 +24,7 @@ class WithBand:
 
     truth : NaN where it is not known; None: nowhere.
     name : which function, and which component.
+    holds : what the band holds, in words.
     """
 
     points: np.ndarray
@@ -30,6 +33,7 @@ class WithBand:
     high: np.ndarray
     truth: np.ndarray | None
     name: str
+    holds: str
 
     @classmethod
     def of(
@@ -49,7 +53,8 @@ class WithBand:
         n = len(where)
         values, low, high = (_values(part, outputs, chosen, n) for part in (predicted, low, high))
         truth = None if s is None else _truth(s, index, predicted, outputs, chosen, n)
-        return cls(where, values, low, high, truth, f"function {index}" + (f", {called}" if called else ""))
+        name = f"function {index}" + (f", {called}" if called else "")
+        return cls(where, values, low, high, truth, name, _HOLDS[of].format(100 * coverage))
 
     @property
     def known(self) -> np.ndarray:
@@ -64,18 +69,18 @@ class WithBand:
         return (self.truth < self.low) | (self.truth > self.high)
 
     @property
-    def error(self) -> str:
-        """The relative error, in words; empty if it is not known."""
+    def error(self) -> float | None:
+        """The relative error, where the truth is known."""
         if self.truth is None:
-            return ""
-        known = self.known
-        return f"relative error {relative_l2(self.predicted[None, known], self.truth[None, known]):.2g}"
+            return None
+        return relative_l2(self.predicted[None, self.known], self.truth[None, self.known])
 
     @property
-    def where_it_lies(self) -> str:
-        """How much of the truth lies in the band, in words."""
+    def found(self) -> str:
+        """How the truth lies in the band, in words."""
         out = int(self.outside.sum())
-        return f"{out} of {self.known.sum()} outside" if out else "all inside"
+        lies = f"{out} of {self.known.sum()} outside" if out else "all inside"
+        return "" if self.error is None else f"relative error {self.error:.2g}, {lies}"
 
 
 def _component(outputs: OutputForm, wanted: Any) -> tuple[int, str]:
