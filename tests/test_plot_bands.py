@@ -185,11 +185,11 @@ class TestBand:
         ax = plot.band(auto, u, S_NEW, 3)
         one = {name: part[3:4] for name, part in u.items()}
         np.testing.assert_array_equal(ax.lines[1].get_ydata(), auto.predict(one)[0])
-        index = np.repeat(np.arange(60), 20)
-        places = np.random.default_rng(0).random((1200, 1))
-        places[::20], places[1::20] = 0, 1
+        index = np.repeat(np.arange(60), 6)
+        places = np.random.default_rng(0).random((360, 1))
+        places[::6], places[1::6] = 0, 1
         values = np.array([np.interp(x, X, S[i]) for i, x in zip(index, places[:, 0], strict=True)])
-        scattered = ELMDeepONet().fit(U, Scattered(index, places, values))
+        scattered = ELMDeepONet(Linear()).fit(U, Scattered(index, places, values))
         truth = plot.band(scattered, U_NEW, S_NEW, points=X[:, None]).lines[0]
         np.testing.assert_array_equal(truth.get_ydata(), S_NEW[0])
         with pytest.raises(InputError, match="say where to predict"):
