@@ -60,19 +60,17 @@ class Bands:
         *,
         places: np.ndarray | None = None,
         widen: float = 1.0,
-    ) -> Bands:
+    ) -> Bands | None:
         """From what was missed (n, R), NaN where nothing is known, and scales g to choose from: (n, 1 or R).
 
         Functions of the same number in `groups` (n,) are not independent. Columns of the same number in
-        `places` have one sigma; None: each has its own.
+        `places` have one sigma; None: each has its own. None if fewer than two functions are independent.
         """
         places = np.arange(missed.shape[1]) if places is None else places
         numbers = np.arange(len(missed)) if groups is None else np.unique(groups, return_inverse=True)[1]
         independent = int(numbers.max(initial=-1)) + 1
         if independent < 2:
-            raise InputError(
-                f"bands need functions that do not depend on each other; there is {independent}."
-            )
+            return None
         found = [_scored(missed / g, numbers, places) for g in scales]
         widths = [
             _quantile(functions, _USUAL, independent, at_most=True) * float(np.mean(sigma[places] * g))

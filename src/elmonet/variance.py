@@ -49,12 +49,15 @@ class Variance:
         root = fit.root(np.eye(p1) if p1 <= _ROWS else few)
         return cls(np.ascontiguousarray(root), fit.noise)
 
-    def with_coefficients(self, operator: Operator, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The coefficients ``C b`` (n, r) of functions Z, and their variances (n,)."""
-        both = np.concatenate([operator.C, self.root.astype(operator.C.dtype, copy=False)])
-        found, rest = features_times_and_rest(operator.branch, Z, both.T)
-        coefficients, half = np.split(found, [len(operator.C)], axis=1)
-        return np.ascontiguousarray(coefficients), self._variance(half, rest)
+    def with_coefficients(
+        self, operator: Operator, Z: np.ndarray, *more: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The coefficients ``C b`` (n, r) of functions Z, their variances (n,), and ``more b``."""
+        rows = [operator.C, self.root, *(row[None] for row in more)]
+        every = np.concatenate(rows, dtype=operator.C.dtype)
+        found, rest = features_times_and_rest(operator.branch, Z, every.T)
+        r, k = len(operator.C), len(operator.C) + len(self.root)
+        return np.ascontiguousarray(found[:, :r]), self._variance(found[:, r:k], rest), found[:, k:]
 
     def left_out(self, fit: Fit, operator: Operator, Z: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Those of the training functions Z (n, ...), each given the others.
@@ -65,10 +68,14 @@ class Variance:
         """
         exact = fit.left_out_variance()
         size = 1.0 if weights is None else 1 / weights**2
-        if features_times_and_rest(operator.branch, Z[:1], self.root.T)[1] is not None:
+        if self.misses_some(operator, Z):
             return 1 + (exact - 1) * size
         half = fit.halves(self.root)
         return 1 + np.einsum("ki,ki->i", half, half) * exact * size
+
+    def misses_some(self, operator: Operator, Z: np.ndarray) -> bool:
+        """Whether the features of new functions miss a part of them, as those of kernels do."""
+        return features_times_and_rest(operator.branch, Z[:1], self.root.T)[1] is not None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
+from elmonet._blas import gram, product
 from elmonet.bands import Bands
 from elmonet.data.scattered import Scattered
-from elmonet.fitting.confidence import Confidence
+from elmonet.features.base import learns_from
+from elmonet.fitting.confidence import Confidence, Learned
 from elmonet.fitting.fitted import Fitted
 from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training
@@ -20,10 +24,11 @@ __all__ = ["from_folds", "from_left_out", "from_unseen"]
 
 _MOST_VALUES = 8_000_000  # of all functions that bands are made from
 _LEAST_USED = 300  # functions
+_NOTHING = 1e-12  # of the whole: rounding
 _ROUNDED = 1e8  # a condition above which the rounding of C may matter
 
 
-def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence:
+def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence | None:
     """From all training functions, each left out; the solution must keep its factor.
 
     `widen`: the error to expect is larger than that of functions left out, by this factor.
@@ -36,22 +41,32 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
     missed = target - (left_out if weights is None else left_out / weights[:, None])
     groups = None if training.groups is None else training.groups.numbers
     if groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
-        # Rounding of C shows in the residuals, which are not e = (1 - h) missed; left out, it is amplified.
-        own = np.sqrt(fit.left_out_variance())[:, None]
-        missed += (target - operator.at_training_points(Z)) * own - missed / own
+        # Rounding of C shows in the residuals, which are not e = (1 - h) missed. New functions have more in
+        # the directions in which C is rounded most, unless their features miss just these parts.
+        spread = fit.left_out_variance()[:, None]
+        rounding = target - operator.at_training_points(Z) - missed / spread
+        missed += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
+    if "outputs" in learns_from(operator.trunk):
+        missed += _seen_by_trunk(target, operator.basis)
+    learned, size = Learned.of(fit, missed, g, weights)
     some = _some(*missed.shape)
     bands = Bands.of(
-        missed[some], _scales(g[some]), None if groups is None else groups[some], widen=max(widen, 1.0)
+        missed[some],
+        _scales(g[some], size[some]),
+        None if groups is None else groups[some],
+        widen=max(widen, 1.0),
     )
-    return Confidence(bands, variance)
+    return None if bands is None else Confidence(bands, variance, learned)
 
 
-def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence:
+def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence | None:
     """From functions that are held out of fits to the others, some at a time."""
-    parts = []
+    parts: list[np.ndarray] = []
     for kept in folds(len(training.X)):
         fitted, held_out = fit(training.of(np.flatnonzero(kept))), training.of(np.flatnonzero(~kept))
         parts.append(_missed(fitted, held_out.X, held_out.y))
+    if not parts:
+        return None
     width = max(part.shape[1] for part in parts)
     padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
     places = None
@@ -60,21 +75,48 @@ def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confide
         places = np.arange(width) % max(1, training.outputs.components)
     else:
         missed = np.concatenate(parts)
-    return Confidence(Bands.of(missed, [np.ones((1, 1))], places=places))
+    bands = Bands.of(missed, _scales(), places=places)
+    return None if bands is None else Confidence(bands)
 
 
-def from_unseen(fitted: Fitted, rows: np.ndarray, y: np.ndarray, variance: Variance | None) -> Confidence:
-    """From functions that the fit has not seen: input rows and rows of outputs (n, c M)."""
-    missed, scales = _missed(fitted, rows, y), [np.ones((1, 1))]
-    if variance is not None:
-        g = variance.with_coefficients(fitted.operator, fitted.seen(rows))[1]
-        scales = _scales(np.sqrt(g))
-    return Confidence(Bands.of(missed, scales), variance)
+def from_unseen(
+    fitted: Fitted, rows: np.ndarray, y: np.ndarray, known: Confidence | None
+) -> Confidence | None:
+    """From functions that the fit has not seen: input rows and rows of outputs (n, c M).
+
+    Of the confidence that is `known`, the scale of functions is kept.
+    """
+    missed = _missed(fitted, rows, y)
+    if known is None:
+        bands = Bands.of(missed, _scales())
+        return None if bands is None else Confidence(bands)
+    _, g = known.with_coefficients(fitted.operator, fitted.seen(rows))
+    bands = Bands.of(missed, [g[:, None]])
+    if bands is None:
+        return None
+    return replace(known, bands=replace(bands, scale=known.bands.scale))
 
 
-def _scales(g: np.ndarray) -> list[np.ndarray]:
-    """The same width for all functions, or in the ratio of g."""
-    return [np.ones((1, 1)), g[:, None]]
+def _seen_by_trunk(target: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """What more a trunk would miss of outputs (n, R) that it had not learned from, its basis being Q (R, r).
+
+    Of function i it misses ``o_i = y_i - Q Q' y_i``. Left out, about ``o_i / (1 - h_i)``, as in a regression
+    on the coefficients ``q_i = Q' y_i``, with the leverages ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
+    """
+    inside = product(target, Q)
+    outside = target - product(inside, Q.T)
+    if np.linalg.norm(outside) <= _NOTHING * np.linalg.norm(target):
+        return np.zeros_like(target)
+    values, V = eigh(gram(inside.T), lower=True)
+    kept = values > _NOTHING * values[-1]
+    U = product(inside, V[:, kept]) / np.sqrt(values[kept])
+    h = np.einsum("ij,ij->i", U, U)
+    return outside * (1 / np.maximum(1 - h, 1 / len(h)) - 1)[:, None]
+
+
+def _scales(*scales: np.ndarray) -> list[np.ndarray]:
+    """The same width for all functions, or in the ratio of scales (n,)."""
+    return [np.ones((1, 1)), *(g[:, None] for g in scales)]
 
 
 def _some(n: int, places: int) -> Any:

@@ -64,8 +64,10 @@ class WithBands:
         """
         fitted = self._fitted()
         rows, z = self._unseen(X, y)
-        kept = None if self._confidence is None else self._confidence.variance
-        self._confidence = from_unseen(fitted, rows, z, kept)
+        found = from_unseen(fitted, rows, z, self._confidence)
+        if found is None:
+            raise InputError(f"calibrate needs functions to learn from, at least two; got {len(rows)}.")
+        self._confidence = found
         return self
 
     def calibration(self, X: Any, y: Any) -> Calibration:
@@ -102,8 +104,8 @@ class WithBands:
         if confidence is None:
             raise InputError(
                 "this model has no bands: it was fitted in blocks, or by a solver that leaves no function "
-                "out, or its file was written without them. Give functions that it has not seen to "
-                "calibrate(X, y)."
+                "out, or to a single function (or group), or its file was written without them. Give "
+                "functions that it has not seen to calibrate(X, y)."
             )
         return confidence
 

@@ -34,15 +34,16 @@ class LayerBands:
     grid: Grid
 
     @classmethod
-    def of(cls, chain: Chain, problem: Problem, seed: int) -> LayerBands:
-        """From the functions of a problem that were held out of all layers."""
+    def of(cls, chain: Chain, problem: Problem, seed: int) -> LayerBands | None:
+        """From the functions of a problem that were held out of all layers; None if these are too few."""
         unseen = problem.of(np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups)))
         s, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
         least = _LEAST * float(np.mean(update**2))
         g = _scale(update, least, problem.grid, problem.grid)
         missed, n = unseen.s - s, len(s)
         scales = [np.ones((1, 1))] + ([g.reshape(n, -1)] if least > 0 else [])
-        return cls(Bands.of(missed.reshape(n, -1), scales, unseen.groups), least, problem.grid)
+        bands = Bands.of(missed.reshape(n, -1), scales, unseen.groups)
+        return None if bands is None else cls(bands, least, problem.grid)
 
     def spread(self, update: np.ndarray, grid: Grid) -> np.ndarray:
         """The size of the error to expect (n, c, *shape) on a grid, of functions with this last update."""

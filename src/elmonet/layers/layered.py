@@ -68,8 +68,8 @@ class Layered:
         """The bands, or an error."""
         if self.bands is None:
             raise InputError(
-                "this model has no bands: its file was written without them. Fit it again, and save it with "
-                "bands."
+                "this model has no bands: its file was written without them, or too few functions were held "
+                "out. Fit it again, to more functions, and save it with bands."
             )
         return self.bands
 

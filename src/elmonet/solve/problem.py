@@ -12,6 +12,7 @@ import numpy as np
 from elmonet._blas import product
 from elmonet._check import InputError, RankCollapseWarning
 from elmonet.metrics import overall, relative_errors
+from elmonet.solve.cholesky import AtOneAlpha
 from elmonet.solve.factor import Factor
 from elmonet.solve.scale import safely_scaled
 from elmonet.solve.solution import Solution
@@ -20,6 +21,9 @@ from elmonet.solve.span import Span
 __all__ = ["Problem", "lifted"]
 
 _COLLAPSED = 0.1  # a rank below this part of what the shape allows deserves a word
+
+
+_FOR_NUMBERS = np.logspace(-9, 0, 19)  # of s_max^2: alphas to try for numbers
 
 
 @dataclass
@@ -56,6 +60,22 @@ class _Kept:
     def halves(self, root: np.ndarray) -> np.ndarray:
         """``S R B`` (k, N) of the training functions, for ``S R``."""
         return product(root, self.B) / self.unit_B
+
+    def regressed(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers t (N,) as a linear function of the features: (p1,), and what it says of each left out (N,).
+
+        Its alpha is that of the least squared error of functions left out.
+        """
+        if self.factor is None:
+            return np.zeros(len(self.B)), np.zeros(len(t))
+        G = t[None]
+        alphas = self.factor.largest * _FOR_NUMBERS
+        if isinstance(self.factor, AtOneAlpha):
+            alphas = np.array([self.factor.alpha])
+        missed = self.factor.sweep(G, alphas, np.ones((1, 1))).left_out
+        alpha = float(alphas[np.argmin(np.einsum("ai,ai->a", missed, missed))])
+        row = self.factor.coefficients(G, alpha)[0] * self.unit_B
+        return row, t - self.factor.left_out(G, alpha)[0]
 
     @property
     def noise(self) -> float:

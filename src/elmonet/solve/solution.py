@@ -33,6 +33,9 @@ class Fit(Protocol):
     def halves(self, root: np.ndarray) -> np.ndarray:
         """``S R B`` (k, N) of the training functions, for ``S R``."""
 
+    def regressed(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers t (N,) as a linear function of the features: (p1,), and what it says of each left out."""
+
     @property
     def noise(self) -> float:
         """The noise, alpha."""
