@@ -123,7 +123,7 @@ class TestPredict:
     def test_scattered_outputs(self, ok, tmp_path):
         index = np.repeat(np.arange(50), 6)
         places = np.random.default_rng(0).random((300, 1))
-        places[::6], places[1::6] = 0, 1
+        places[0], places[1] = 0, 1  # function 0 alone reaches the ends: folds without it warn of nothing
         values = np.array([np.interp(x, X, S[i]) for i, x in zip(index, places[:, 0], strict=True)])
         model = ELMDeepONet(Linear()).fit(U, Scattered(index, places, values))
         model.save(tmp_path / "m.elmonet")
