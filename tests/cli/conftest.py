@@ -24,6 +24,18 @@ def run(monkeypatch, capsys, tmp_path):
     return run
 
 
+@pytest.fixture
+def ok(run):
+    """Run a command that must succeed: what it printed."""
+
+    def ok(*arguments):
+        code, out, err = run(*" ".join(arguments).split())
+        assert code == 0, err
+        return out
+
+    return ok
+
+
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory):
     """A folder of right and wrong files, that no test may change."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from elmonet._check import InputError, choice, number
+from elmonet.cli.interval import coverage_found
 from elmonet.cli.paths import require_data, require_place
 from elmonet.cli.telling import (
     IndexName,
@@ -26,6 +27,7 @@ from elmonet.destination import destination
 
 __all__ = ["fit"]
 
+_BAND = 0.9  # the coverage that is tried on test functions
 _BLOCKS = "In blocks: data larger than memory"
 _NETWORK = "Random features instead of a search"
 
@@ -254,7 +256,24 @@ def _fit_in_memory(
         if error is not None:
             told.fact(test_error=error)
             told.line(f"Error on the file's test functions: {error:.3g}.")
+            _tell_bands(told, model, data.u_test, where, truth)
     return model
+
+
+def _tell_bands(told: Told, model: Any, u: Any, where: Any, truth: Any) -> None:
+    """How well the bands hold on test functions, if there are bands and enough functions for them."""
+    try:
+        ends = [model.interval(u, _BAND, of, points=where) for of in ("points", "function")]
+    except InputError:
+        return
+    values, functions = (coverage_found(low, high, truth) for low, high in ends)
+    if values is not None and functions is not None:
+        inside = {"points": values["points"], "function": functions["function"]}
+        told.fact(test_coverage={"asked": _BAND, **inside})
+        told.line(
+            f"Their bands for {100 * _BAND:g} %: {100 * inside['points']:.1f} % of values and "
+            f"{100 * inside['function']:.1f} % of whole functions inside."
+        )
 
 
 def _fit_blocks(

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from elmonet._check import InputError
+from elmonet.cli.band_picture import draw_band
+from elmonet.cli.interval import Interval, band_asked, of_option
 from elmonet.cli.paths import open_model, require_data, require_place
 from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
 from elmonet.cli.understanding import flags
@@ -29,6 +31,8 @@ def plot(
         str | None,
         typer.Option(help="Which component, by name or number.", metavar="NAME", show_default="the first"),
     ] = None,
+    interval: Interval = None,
+    of: Annotated[str | None, of_option("function")] = None,
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
@@ -46,13 +50,16 @@ def plot(
     """Draw a prediction beside the truth.
 
     On a line, on a plane, or, at scattered points, value by value. The functions are counted among the
-    file's test functions, or among all if it has none.
+    file's test functions, or among all if it has none. With --interval, the prediction is drawn with its
+    band, on a line or on a plane, also where the truth is not known.
 
     **Examples**
 
     elmonet plot operator.elmonet data.npz -o fit.png
 
     elmonet plot operator.elmonet data.npz -o fit.png --function 7
+
+    elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
     """
     from elmonet.cli.inputs import read_inputs, training_functions
     from elmonet.data import Scattered
@@ -60,12 +67,13 @@ def plot(
 
     if out.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
+    band = band_asked(interval, of, default="function")
     require_place(out, model, data)
     fitted = open_model(model)
     require_data(data)
     names = flags(locals())
     found = read_inputs(fitted, data, **names)
-    if found.truth is None:
+    if found.truth is None and band is None:
         raise InputError(
             f"a picture needs output functions to compare, and in {str(data)!r} there are none: {found.why}"
         )
@@ -76,13 +84,19 @@ def plot(
         )
     _without_windows()
     u = rows_of(found.u, slice(function, function + 1))
-    draw = _draw_scattered if isinstance(found.truth, Scattered) else _draw
-    error = draw(fitted, u, found, function, component, out, data.stem)
+    error: float | None
+    if band is not None:
+        axes, error = draw_band(fitted, u, found, function, component, band, data.stem)
+        _save(axes, out)
+    else:
+        draw = _draw_scattered if isinstance(found.truth, Scattered) else _draw
+        error = draw(fitted, u, found, function, component, out, data.stem)
     told = Told(json)
     seen, about = training_functions(fitted, u)
     told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
     about = about.replace("all are training functions", "a training function")
-    told.line(f"function {function}: relative error {error:.3g}{about}; wrote {out}")
+    compared = "" if error is None else f"relative error {error:.3g}"
+    told.line(f"function {function}: {compared}{about}{'; ' if compared or about else ''}wrote {out}")
     told.end()
 
 
@@ -95,6 +109,7 @@ def _draw(
     from elmonet import OperatorData, relative_l2
     from elmonet import plot as pictures
     from elmonet.form.inputs import rows_of
+    from elmonet.plot.axes import titled
 
     points = fitted.outputs_.points if found.points is None else np.asarray(found.points, float)
     points = points.reshape(-1, points.shape[-1]) if points.ndim > 1 else points[:, None]
@@ -115,7 +130,8 @@ def _draw(
     picture: Any = pictures.prediction if d == 1 else pictures.field
     axes = picture(_Known(predicted), shown)
     first = np.ravel(axes)[0]
-    first.set_title(first.get_title().replace("test 0", f"function {function}"), fontsize="medium")
+    said = first.get_title().replace("\n", " ").rpartition(": ")[2]
+    titled(first, f"{name}, function {function}: {said}")
     _save(axes, out)
     return relative_l2(predicted, truth)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from elmonet._check import InputError
+from elmonet.cli.interval import Interval, band_asked, coverage_found, of_option, tell_coverage
 from elmonet.cli.paths import open_model, require_data, require_data_place
 from elmonet.cli.telling import (
     IndexName,
@@ -43,6 +44,8 @@ def predict(
             show_default="the training points",
         ),
     ] = None,
+    interval: Interval = None,
+    of: Annotated[str | None, of_option("points")] = None,
     input: InputName = None,
     output: OutputName = None,
     index: IndexName = None,
@@ -53,25 +56,30 @@ def predict(
         typer.Option(
             "--json",
             help="Print one JSON object and nothing else: functions, training_functions, shapes, seconds, "
-            "wrote, and, if the file holds outputs, error.",
+            "wrote; with --interval, coverage and of; if the file holds outputs, error and coverage_found.",
         ),
     ] = False,
 ) -> None:
     """Predict output functions for the input functions in a file.
 
     Writes the predictions s and their points; to csv and npy, the predictions alone. If the file has test
-    functions, these are predicted. If it holds output functions too, the error is printed.
+    functions, these are predicted. If it holds output functions too, the error is printed. With --interval,
+    the lower and upper ends of bands are written beside the predictions, as s_low and s_high, and how many
+    of the file's outputs they hold is printed.
 
     **Examples**
 
     elmonet predict operator.elmonet new.npz -o predictions.npz
 
     elmonet predict operator.elmonet new.npz -o predictions.h5 --points grid.npy
+
+    elmonet predict operator.elmonet new.npz -o predictions.npz --interval 0.9 --of function
     """
     from elmonet.cli.inputs import points_from, read_inputs, training_functions
     from elmonet.data import Scattered
     from elmonet.data.write import write_data
 
+    band = band_asked(interval, of, default="points")
     fitted = open_model(model)
     require_data(data)
     require_data_place(out, model, data)
@@ -91,8 +99,11 @@ def predict(
     told.line(f"{data}: {found.told}{about}")
     begun = perf_counter()
     predicted = fitted.predict(found.u, points=where)
+    ends = None if band is None else fitted.interval(found.u, band.coverage, band.of, points=where)
     seconds = perf_counter() - begun
-    arrays = {**predicted} if isinstance(predicted, dict) else {"s": predicted}
+    arrays = _named(predicted)
+    if ends is not None:
+        arrays |= _named(ends[0], "_low") | _named(ends[1], "_high")
     shapes = {name: array.shape for name, array in arrays.items()}
     if isinstance(where, Scattered):
         arrays |= {"index": where.index, "points": where.points}
@@ -107,9 +118,18 @@ def predict(
         + ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         + f" to {out}"
     )
-    if found.truth is not None and points is None:
+    known = found.truth is not None and points is None
+    if known:
         error = relative_error(predicted, found.truth)
         if error is not None:
             told.fact(error=error)
             told.line(f"relative error against the file's own outputs: {error:.3g}")
+    if band is not None and ends is not None:
+        low, high = ends
+        tell_coverage(told, band, coverage_found(low, high, found.truth) if known else None)
     told.end()
+
+
+def _named(values: Any, more: str = "") -> dict[str, Any]:
+    """Components by their names; a plain function is s."""
+    return {f"{name}{more}": A for name, A in (values if isinstance(values, dict) else {"s": values}).items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
+from elmonet._check import ExtrapolationWarning
 from elmonet.bands import Bands
 from elmonet.data.scattered import Scattered
 from elmonet.features.base import learns_from
@@ -64,8 +66,10 @@ def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confide
     """From functions that are held out of fits to the others, some at a time."""
     parts: list[np.ndarray] = []
     for kept in folds(len(training.X)):
-        fitted, held_out = fit(training.of(np.flatnonzero(kept))), training.of(np.flatnonzero(~kept))
-        parts.append(_missed(fitted, held_out.X, held_out.y))
+        with warnings.catch_warnings():  # scattered points of the others may lie around those that are kept
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            fitted, held_out = fit(training.of(np.flatnonzero(kept))), training.of(np.flatnonzero(~kept))
+            parts.append(_missed(fitted, held_out.X, held_out.y))
     if not parts:
         return None
     width = max(part.shape[1] for part in parts)

@@ -1,4 +1,4 @@
-"""Pictures of predictions, and of how alpha was chosen. They need matplotlib."""
+"""Pictures of predictions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet._check import InputError, MissingExtra, positive_integer
-from elmonet._fitted import require_fitted
+from elmonet._check import InputError, positive_integer
 from elmonet.data import OperatorData
 from elmonet.metrics import relative_l2
-from elmonet.solve import Solution
+from elmonet.plot.axes import BLUE, GREY, ORANGE, bare, coloured, given, new, on_a_plane, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import Collection
 
-__all__ = ["field", "parity", "prediction", "ridge_path"]
-
-# From the palette of Okabe and Ito, which colour-blind people can tell apart.
-_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
+__all__ = ["field", "parity", "prediction"]
 
 
 def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None = None) -> Axes:
@@ -38,19 +33,17 @@ def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None =
     """
     truth, predicted = _test_function(model, data, index, dimension=1)
     if ax is not None:
-        (ax,) = _given(ax, 1)
+        (ax,) = given(ax, 1)
         ax.set_xlabel("x")
     else:
         ax = _new_with_input(data, index)
     order = np.argsort(data.points[:, 0])
     x, marker = data.points[order, 0], "o" if len(order) == 1 else ""
-    ax.plot(x, truth[order], color=_BLUE, linewidth=2.5, marker=marker, label="truth")
-    ax.plot(x, predicted[order], "--", color=_ORANGE, marker=marker, label="prediction")
+    ax.plot(x, truth[order], color=BLUE, linewidth=2.5, marker=marker, label="truth")
+    ax.plot(x, predicted[order], "--", color=ORANGE, marker=marker, label="prediction")
     ax.set_ylabel("s(x)")
-    ax.set_title(
-        f"{_name(data, index)}: relative error {_relative_error(predicted, truth)}", fontsize="medium"
-    )
-    ax.spines[["top", "right"]].set_visible(False)
+    titled(ax, f"{_name(data, index)}: relative error {_relative_error(predicted, truth)}")
+    bare(ax)
     ax.legend(frameon=False)
     return ax
 
@@ -79,16 +72,16 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
             "data points (M, 1), the position on that line, and use plot.prediction."
         )
     if axes is not None:
-        axes = _given(axes, 3)
+        axes = given(axes, 3)
     else:
-        axes = _new(1, 3, figsize=(9.5, 3.2), layout="compressed", sharex=True, sharey=True)
+        axes = new(1, 3, figsize=(9.5, 3.2), layout="compressed", sharex=True, sharey=True)
     error = predicted - truth
     both = np.stack([truth, predicted])
     shared = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
     largest = np.abs(error).max() or 1.0
-    _colours(axes[0], data.points, truth, **shared)
-    values = _colours(axes[1], data.points, predicted, **shared)
-    errors = _colours(axes[2], data.points, error, vmin=-largest, vmax=largest, cmap="RdBu_r")
+    coloured(axes[0], data.points, truth, **shared)
+    values = coloured(axes[1], data.points, predicted, **shared)
+    errors = coloured(axes[2], data.points, error, vmin=-largest, vmax=largest, cmap="RdBu_r")
     axes[1].figure.colorbar(values, ax=list(axes[:2]))
     axes[2].figure.colorbar(errors, ax=axes[2])
     titles = (
@@ -96,13 +89,7 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
         "prediction",
         f"error (relative: {_relative_error(predicted, truth)})",
     )
-    for ax, title in zip(axes, titles, strict=True):
-        ax.set_title(title, fontsize="medium")
-        ax.set(xlabel="$x_1$", aspect="equal")
-        ax.margins(0)
-        ax.locator_params(nbins=3)
-    axes[0].set_ylabel("$x_2$")
-    return axes
+    return on_a_plane(axes, titles)
 
 
 def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
@@ -122,47 +109,14 @@ def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
         raise InputError(
             f"parity needs as many predicted as true values, got {predicted.shape} and {truth.shape}."
         )
-    (ax,) = _given(ax, 1) if ax is not None else _new(1, 1, figsize=(4.2, 4.2))
+    (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(4.2, 4.2))
     both = np.concatenate([truth, predicted])
     ends = both.min(), both.max()
-    ax.plot(ends, ends, color=_GREY, linewidth=1)
-    ax.plot(truth, predicted, ".", color=_BLUE, markersize=4)
+    ax.plot(ends, ends, color=GREY, linewidth=1)
+    ax.plot(truth, predicted, ".", color=BLUE, markersize=4)
     ax.set(xlabel="truth", ylabel="prediction", aspect="equal")
-    ax.set_title(
-        f"{len(truth)} values: relative error {_relative_error(predicted, truth)}", fontsize="medium"
-    )
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw the criterion by which alpha was chosen against alpha, and mark the choice.
-
-    Parameters
-    ----------
-    model : fitted model, or the `Solution` of a solver, that chose alpha: ``Ridge("loo")``.
-    ax : where to draw; None: in a new figure.
-
-    Returns
-    -------
-    The axes.
-    """
-    solution = _solution(model)
-    alphas, path = solution.alphas, solution.path
-    if alphas is None or path is None:
-        raise InputError(
-            f"there is no path to draw: alpha = {solution.alpha:g} was not chosen among others. "
-            'Fit with solver=Ridge("loo"), which tries many.'
-        )
-    (ax,) = _given(ax, 1) if ax is not None else _new(1, 1, figsize=(5.5, 3.6))
-    best = np.argmin(np.abs(alphas - solution.alpha))
-    ax.loglog(alphas, path, ".-", color=_BLUE)
-    chosen = f"chosen: alpha = {solution.alpha:.2g}"
-    ax.loglog(alphas[best], path[best], "o", color=_ORANGE, markersize=9, label=chosen)
-    by_loo = solution.error_kind == "leave-one-out" and np.isclose(path[best], solution.loo_error, rtol=1e-9)
-    ax.set(xlabel="alpha", ylabel="leave-one-out error" if by_loo else "criterion")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    titled(ax, f"{len(truth)} values: relative error {_relative_error(predicted, truth)}")
+    bare(ax)
     return ax
 
 
@@ -191,59 +145,20 @@ def _test_function(
     return truth, predicted[0]
 
 
-def _solution(model: Any) -> Solution:
-    if isinstance(model, Solution):
-        return model
-    if not hasattr(model, "fit"):
-        raise InputError(f"ridge_path draws a fitted model or a Solution; got {model!r}.")
-    require_fitted(model, "solution_")
-    return model.solution_
-
-
-def _given(axes: Any, count: int) -> np.ndarray:
-    """The user's axes as an array (count,), if they can be drawn in."""
-    given = np.array(axes, dtype=object).ravel()
-    if len(given) != count or any(getattr(ax, "name", "") != "rectilinear" for ax in given):
-        raise InputError(
-            f"needs {count} matplotlib axes with straight x and y to draw in, got {axes!r}. "
-            f"Make them with plt.subplots(1, {count})[1], or leave them out."
-        )
-    return given
-
-
-def _new(rows: int, columns: int, layout: str = "constrained", **settings: Any) -> np.ndarray:
-    """The axes (rows * columns,) of a new figure."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingExtra('plots need matplotlib: pip install "elmonet[plot]"') from error
-    _, axes = pyplot.subplots(rows, columns, squeeze=False, layout=layout, **settings)
-    return axes.ravel()
-
-
 def _new_with_input(data: OperatorData, index: int) -> Axes:
     """Axes in a new figure, above a panel of the input function if that lives on a line too."""
     if data.sensors.shape[1] != 1:
-        (ax,) = _new(1, 1, figsize=(5.5, 3.6))
+        (ax,) = new(1, 1, figsize=(5.5, 3.6))
         ax.set_xlabel("x")
         return ax
-    ax, below = _new(2, 1, figsize=(5.5, 4.4), sharex=True, height_ratios=(3, 1))
+    ax, below = new(2, 1, figsize=(5.5, 4.4), sharex=True, height_ratios=(3, 1))
     order = np.argsort(data.sensors[:, 0])
     u = data.u_test[index].ravel()
-    below.plot(data.sensors[order, 0], u[order], color=_GREY, linewidth=1)
+    below.plot(data.sensors[order, 0], u[order], color=GREY, linewidth=1)
     below.set(xlabel="x", ylabel="u(x)")
-    below.spines[["top", "right"]].set_visible(False)
+    bare(below)
     below.figure.align_ylabels()
     return ax
-
-
-def _colours(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) -> Collection:
-    """Draw values (M,) at points (M, 2) by colour."""
-    x, y = (np.unique(column) for column in points.T)
-    if len(x) * len(y) == len(points) == len(np.unique(points, axis=0)):
-        grid = values[np.lexsort((points[:, 0], points[:, 1]))].reshape(len(y), len(x))
-        return ax.pcolormesh(x, y, grid, shading="nearest", rasterized=True, **settings)
-    return ax.tripcolor(points[:, 0], points[:, 1], values, shading="gouraud", rasterized=True, **settings)
 
 
 def _name(data: OperatorData, index: int) -> str:
