@@ -15,21 +15,25 @@ from elmonet.layers.window import resampled
 __all__ = ["LayerBands"]
 
 _SMOOTH = 2.0  # steps of the training grid, over which the last update is averaged
+_FLOOR = 1e-6  # of the mean square of the errors: where nothing was missed, rounding would count
 _LEAST = 0.1  # of the mean square of the last update: what is expected where it is zero
 
 
 @dataclass(frozen=True)
 class LayerBands:
-    """Bands whose scale g at a point is the root mean square of the last layer's update around it, or one.
+    """Bands of a chain: ``+- q g(y)`` times the size of the errors around a point of the training grid.
 
     Attributes
     ----------
-    bands : its sigma is that of each component at each point of the training grid.
-    least : a mean square that is added.
+    bands : one sigma for each component; its scales are those sizes, and times the root mean square g of the
+        last layer's update around each point.
+    sizes : (c, *shape), of the errors, or of the errors over g, around each point of the training grid.
+    least : a mean square that is added to that of the update.
     grid : the training grid.
     """
 
     bands: Bands
+    sizes: np.ndarray
     least: float
     grid: Grid
 
@@ -37,39 +41,55 @@ class LayerBands:
     def of(cls, chain: Chain, problem: Problem, seed: int) -> LayerBands | None:
         """From the functions of a problem that were held out of all layers; None if these are too few."""
         unseen = problem.of(np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups)))
-        s, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
-        least = _LEAST * float(np.mean(update**2))
-        g = _scale(update, least, problem.grid, problem.grid)
-        missed, n = unseen.s - s, len(s)
-        scales = [np.ones((1, 1))] + ([g.reshape(n, -1)] if least > 0 else [])
-        bands = Bands.of(missed.reshape(n, -1), scales, unseen.groups)
-        return None if bands is None else cls(bands, least, problem.grid)
+        grid, n = problem.grid, len(unseen.u)
+        if n < 2:
+            return None
+        s, update = chain.with_last_update(unseen.u, unseen.first, grid)
+        missed, least = unseen.s - s, _LEAST * float(np.mean(update**2))
+        scales = [np.ones_like(missed)] + ([_scale(update, least, grid, grid)] if least > 0 else [])
+        found = [_around(missed / g, grid) for g in scales]
+        rows = [(g * others).reshape(n, -1) for g, (_, others) in zip(scales, found, strict=True)]
+        component = np.repeat(np.arange(missed.shape[1]), grid.size)
+        bands = Bands.of(missed.reshape(n, -1), rows, unseen.groups, places=component)
+        return None if bands is None else cls(bands, found[bands.scale][0], least, grid)
 
     def spread(self, update: np.ndarray, grid: Grid) -> np.ndarray:
         """The size of the error to expect (n, c, *shape) on a grid, of functions with this last update."""
-        sigma = self.bands.sigma.reshape(1, -1, *self.grid.shape)
+        sizes = self.sizes * self.bands.sigma.reshape(-1, *[1] * len(self.grid.shape))
         if grid != self.grid:
-            sigma = np.clip(resampled(sigma, self.grid, grid), sigma.min(), sigma.max())
+            sizes = np.clip(resampled(sizes[None], self.grid, grid)[0], sizes.min(), sizes.max())
         if self.bands.scale == 0:
-            return np.broadcast_to(sigma, update.shape)
-        return sigma * _scale(update, self.least, grid, self.grid)
+            return np.broadcast_to(sizes, update.shape)
+        return sizes * _scale(update, self.least, grid, self.grid)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""
         kept = {f"bands.{name}": array for name, array in self.bands.arrays().items()}
-        return kept | {"bands.least": np.array([self.least])}
+        return kept | {"bands.sizes": self.sizes, "bands.least": np.array([self.least])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], grid: Grid) -> LayerBands | None:
         """The inverse of `arrays`; None if there is nothing of it."""
         kept = {n.removeprefix("bands."): a for n, a in arrays.items() if n.startswith("bands.")}
-        return cls(Bands.from_arrays(kept), float(kept["least"][0]), grid) if kept else None
+        return cls(Bands.from_arrays(kept), kept["sizes"], float(kept["least"][0]), grid) if kept else None
+
+
+def _around(missed: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """Root mean squares around each point: of all functions (c, *shape), and without each (n, c, *shape)."""
+    squares = np.maximum(_smooth(missed**2, grid, grid), 0)
+    total, n = squares.sum(axis=0), len(squares)
+    floor = _FLOOR * float(np.mean(total / n)) + np.finfo(float).tiny
+    return np.sqrt(total / n + floor), np.sqrt(np.maximum(total - squares, 0) / (n - 1) + floor)
 
 
 def _scale(update: np.ndarray, least: float, grid: Grid, training: Grid) -> np.ndarray:
     """The root mean square of the update (n, c, *shape) around each point."""
-    squares = update**2
+    return np.sqrt(np.maximum(_smooth(update**2, grid, training), 0) + least)
+
+
+def _smooth(squares: np.ndarray, grid: Grid, training: Grid) -> np.ndarray:
+    """Averaged over some steps of the training grid."""
     for axis, periodic in enumerate(grid.periodic):
         steps = _SMOOTH * grid.shape[axis] / training.shape[axis]
         squares = gaussian_filter1d(squares, steps, axis=axis + 2, mode="wrap" if periodic else "nearest")
-    return np.sqrt(squares + least)
+    return squares
