@@ -44,3 +44,21 @@ def table(results):
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def figure(path):
+    """A prediction with its band, coverage asked against found, and stated against true errors."""
+    import matplotlib.pyplot as plt
+
+    from elmonet import AutoELMDeepONet, plot, problems
+
+    data = problems.burgers(n_train=300, n_test=300, n_points=65)
+    model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
+    found = model.calibration(data.u_test, data.s_test)
+    worst = int(np.argsort(found.true)[-15])  # of 300 functions, one of the harder ones
+    fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), constrained_layout=True)
+    plot.band(model, data.u_test, data.s_test, worst, axes[0])
+    plot.calibration(found, axes[1])
+    plot.stated_error(found, axes[2])
+    fig.savefig(path, dpi=110)
+    plt.close(fig)

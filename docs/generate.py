@@ -76,6 +76,7 @@ def main():
     peers_page.figures(cost, ROOT / "docs" / "figures")
     (ROOT / "docs" / "layers.md").write_text(layers())
     (ROOT / "docs" / "error-bars.md").write_text(error_bars())
+    bands_page.figure(ROOT / "docs" / "figures" / "bands.png")
     (ROOT / "docs" / "method.md").write_text(method())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     data_pictures.main()
