@@ -5,7 +5,8 @@
 Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper` wrote. Writes the report, its
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
-docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure.
+docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
+suggest.json, the table and the figure of docs/next-simulation.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -21,6 +22,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import inference_page  # noqa: E402
 import layers_page  # noqa: E402
 import peers_page  # noqa: E402
+import suggest_page  # noqa: E402
 
 PAPER = ROOT / "docs" / "paper"
 
@@ -50,6 +52,11 @@ def layers():
     return filled("docs/layers.md", layers=layers_page.table(layers_page.load()))
 
 
+def next_simulation():
+    """docs/next-simulation.md with its table."""
+    return filled("docs/next-simulation.md", suggest=suggest_page.table(suggest_page.load()))
+
+
 def main():
     import data_pictures  # needs matplotlib
 
@@ -63,6 +70,8 @@ def main():
     peers_page.figures(cost, ROOT / "docs" / "figures")
     (ROOT / "docs" / "layers.md").write_text(layers())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
+    (ROOT / "docs" / "next-simulation.md").write_text(next_simulation())
+    suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
 
 

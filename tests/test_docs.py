@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from elmonet import cli
@@ -69,6 +70,8 @@ def test_generated_pages_are_those_of_the_committed_run():
     assert (ROOT / "docs" / "peers.md").read_text() == peers.page(*peers.load()), "run make docs"
     assert (ROOT / "docs" / "inference.md").read_text() == generate["inference_page"].page(), "run make docs"
     assert (ROOT / "docs" / "layers.md").read_text() == generate["layers"](), "run make docs"
+    page = (ROOT / "docs" / "next-simulation.md").read_text()
+    assert page == generate["next_simulation"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
@@ -114,6 +117,17 @@ def test_the_committed_layers_show_what_we_claim():
     for name, row in found.items():
         assert row["expected"] == pytest.approx(row["layers"][-1]["error"], rel=0.15), name
     assert len(found["burgers_steps"]["rollout"]) == 20
+
+
+def test_the_committed_suggestions_show_what_we_claim():
+    """The error of 100 random functions with at most 85, on three problems; with 60 from uneven pools."""
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    page = generate["suggest_page"]
+    found = page.load()
+    assert all(len(row["random"]) >= 5 and row["sizes"][-1] == 100 for row in found.values())
+    needed = {case: page.needed(row) or np.inf for case, row in found.items()}
+    assert sum(many <= 85 for (_, pool), many in needed.items() if pool == "even") >= 3
+    assert all(many <= 60 for (_, pool), many in needed.items() if pool == "uneven")
 
 
 def test_the_committed_run_is_a_full_one_and_shows_what_we_claim():

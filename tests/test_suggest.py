@@ -21,21 +21,21 @@ def functions(n, m=12, seed=0):
 
 
 def matern52(X, Y):
-    r = _SCALE * np.sqrt(((X[:, None] - Y) ** 2).mean(axis=2))
+    r = _SCALE * np.sqrt(((X[:, None] - Y) ** 2).sum(axis=2))
     return (1 + np.sqrt(5) * r + 5 * r**2 / 3) * np.exp(-np.sqrt(5) * r)
 
 
 def variance(known, pool):
-    """Summed over the pool, from scratch."""
+    """Of each function of the pool, from scratch."""
     K, k = matern52(known, known) + _NOISE * np.eye(len(known)), matern52(known, pool)
-    return len(pool) - np.sum(k * np.linalg.solve(K, k))
+    return 1 - np.sum(k * np.linalg.solve(K, k), axis=0)
 
 
 def by_brute_force(known, pool, n):
     taken = []
     for _ in range(n):
         known_and = [np.concatenate([known, pool[[*taken, j]]]) for j in range(len(pool))]
-        taken.append(int(np.argmin([variance(more, pool) for more in known_and])))
+        taken.append(int(np.argmin([variance(more, pool).sum() for more in known_and])))
     return taken
 
 
@@ -44,23 +44,37 @@ def test_greedy_choice_is_that_of_brute_force():
     np.testing.assert_array_equal(most_telling(known, pool, 6), by_brute_force(known, pool, 6))
 
 
-def test_the_choice_from_a_large_pool_is_that_of_brute_force_over_its_part(monkeypatch):
+def test_a_part_of_a_large_pool_stands_for_all(monkeypatch):
     known, pool = functions(8), functions(60, seed=1)
     monkeypatch.setattr("elmonet.suggestion._ENTRIES", 0)
     monkeypatch.setattr("elmonet.suggestion._FEWEST", 10)
     part = np.sort(np.random.default_rng(0).permutation(60)[:10])
     taken = []
-    for _ in range(5):
-        left = [variance(np.concatenate([known, pool[[*taken, j]]]), pool[part]) for j in range(len(pool))]
-        taken.append(int(np.argmin(left)))
+    for _ in range(6):
+        before, gain = variance(np.concatenate([known, pool[taken]]), pool), []
+        for j in range(60):
+            fall = before - variance(np.concatenate([known, pool[[*taken, j]]]), pool)
+            gain.append(fall[j] + 59 * fall[part[part != j]].mean())
+        taken.append(int(np.argmax(gain)))
     assert not set(taken) <= set(part.tolist())  # all candidates can be chosen
-    np.testing.assert_array_equal(most_telling(known, pool, 5), taken)
+    np.testing.assert_array_equal(most_telling(known, pool, 6), taken)
 
 
 @pytest.fixture(scope="module")
 def model():
     u = functions(30)
     return ELMDeepONet(Linear(), random_state=0).fit(u, np.cumsum(u, axis=1))
+
+
+def test_places_are_inputs_and_predictions_of_equal_weight(model):
+    """The definition again, by dense algebra from what the user sees."""
+    u, pool = functions(30), functions(40, seed=1)
+    both = np.concatenate([u, pool])
+    deviation = both.std(axis=0)
+    X = (both - both.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1)
+    Y = model.predict(both) - model.predict(both).mean(axis=0)
+    places = np.hstack([A / np.sqrt(2 * np.mean(np.sum(A**2, axis=1))) for A in (X, Y)])
+    np.testing.assert_array_equal(model.suggest(pool, n=5), by_brute_force(places[:30], places[30:], 5))
 
 
 def test_neither_training_functions_nor_repeats_are_suggested(model):
@@ -129,14 +143,15 @@ def test_images_and_logarithms():
     np.testing.assert_array_equal(model.suggest(np.exp(pool)), plain.suggest(pool))
 
 
-def test_auto_and_layers_suggest_the_same(tmp_path):
+def test_auto_and_layers_suggest_after_load_too(tmp_path):
     u, pool = functions(60, m=16), functions(50, m=16, seed=1)
     s = np.cumsum(u, axis=1)
     layered = LayeredELMDeepONet(layers=1, width=20, periodic=False, random_state=0).fit(u, s)
     auto = AutoELMDeepONet(layers=0, random_state=0, log_inputs=False).fit(u, s)
-    found = ELMDeepONet(Linear()).fit(u, s).suggest(pool)
     for name, model in (("layered", layered), ("auto", auto)):
-        np.testing.assert_array_equal(model.suggest(pool), found)
+        found = model.suggest(np.concatenate([pool, u, pool]), n=50)
+        assert sorted(found) == list(range(50))
+        found = model.suggest(pool)
         model.save(tmp_path / name)
         np.testing.assert_array_equal(load(tmp_path / name).suggest(pool), found)
         model.save(tmp_path / name, inputs=False)
@@ -150,7 +165,8 @@ def test_of_very_many_training_functions_some_are_kept(model, monkeypatch):
     memory = Memory.of(u)
     assert memory.inputs.shape == (50, 12)
     assert memory.has(u).all()
-    assert len(suggest(model.inputs_, memory, functions(20, seed=1), 3)) == 3
+    found = suggest(model.inputs_, memory, model._found.coefficients, functions(20, seed=1), 3)
+    assert len(set(found)) == 3
 
 
 def test_on_the_command_line(model, tmp_path, monkeypatch, capsys):

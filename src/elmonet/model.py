@@ -249,7 +249,8 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         `load` too, if the training inputs were saved.
         """
         fitted = self._fitted()
-        return suggest(fitted.inputs, self._remembered(), fitted.inputs.rows(self, candidates), n)
+        rows = fitted.inputs.rows(self, candidates)
+        return suggest(fitted.inputs, self._remembered(), fitted.coefficients, rows, n)
 
     def save(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
@@ -13,21 +15,29 @@ from elmonet.novelty import Memory, fingerprints_of
 
 __all__ = ["most_telling", "suggest"]
 
-_KERNEL, _SCALE = "matern52", 0.1  # of a Gaussian process on standardised inputs: see docs/next-simulation.md
+_KERNEL, _SCALE = "matern52", 0.3  # of the Gaussian process: see docs/next-simulation.md
 _NOISE = 1e-8  # of a simulation, relative to the process's variance: what makes K definite
 _ENTRIES = 25_000_000  # of the covariance that is kept: of each candidate with some of the pool
 _FEWEST = 200  # functions of the pool over which the variance is summed, however large the pool is
 
 
-def suggest(form: InputForm, memory: Memory, candidates: np.ndarray, n: int) -> np.ndarray:
+def suggest(
+    form: InputForm,
+    memory: Memory,
+    predicted: Callable[[np.ndarray], np.ndarray],
+    candidates: np.ndarray,
+    n: int,
+) -> np.ndarray:
     """The n candidates (n,) to simulate next, the most telling first.
 
-    Training functions and repeats among the candidates are never chosen.
+    Training functions and repeats among the candidates are never chosen. Two functions are near each other
+    if both their inputs and what the model predicts for them are.
 
     Parameters
     ----------
     form : of the inputs: whether logarithms are taken.
     memory : what the model keeps of its training functions; their inputs are needed.
+    predicted : from rows of that form to outputs (N, ...), or to coefficients with the same distances.
     candidates : (P, ...), rows of that form.
     """
     n = positive_integer(n, "n")
@@ -44,14 +54,14 @@ def suggest(form: InputForm, memory: Memory, candidates: np.ndarray, n: int) -> 
             f"{int(useful.sum())} are neither training functions nor repeats of others. Ask for fewer, or "
             "give more candidates."
         )
-    both = np.concatenate([memory.inputs, candidates])
-    form = form.prepared(both, logarithms=form.logarithms, scale=True)
-    known, pool = (form.seen(rows).reshape(len(rows), -1) for rows in (memory.inputs, candidates))
-    return most_telling(known, pool, n, useful)
+    rows = np.concatenate([memory.inputs, candidates])
+    seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows)
+    places = np.hstack([_of_unit_variance(seen), _of_unit_variance(predicted(rows))]) / np.sqrt(2)
+    return most_telling(*np.split(places, [len(memory.inputs)]), n, useful)
 
 
 def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray | None = None) -> np.ndarray:
-    """The n functions (n,) of a pool (P, m) that lower its variance most, given known functions (N, m).
+    """The n places (n,) of a pool (P, m) whose values lower its variance most, given known places (N, m).
 
     With a Gaussian process prior on the operator, of covariance k and the noise a, the posterior covariance
     of the pool, after the known functions X, is
@@ -63,9 +73,12 @@ def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray
     falls by the trace of that, ``|p_j|^2 / (P_jj + a)`` (Cohn 1996), so that the best j costs no refit. It is
     taken, P is updated, and so on. `useful` (P,) says which may be taken.
 
-    Large pools: the variance is summed over a random part, so that memory stays bounded.
+    Large pools: |p_j|^2 is estimated from a random part of the pool, so that memory stays bounded.
     """
     part = _part(len(pool))
+    inside = np.zeros(len(pool))
+    inside[part] = 1
+    stands_for = max(1, len(pool) - 1) / np.maximum(1, len(part) - inside)  # 1 if the part is the pool
     K = _kernel(known, known)
     K.flat[:: len(K) + 1] += _NOISE
     # P = k(pool, pool) - F'F with F = L^-1 k(X, pool) and L L' = K + a; each choice adds a row to F.
@@ -77,11 +90,13 @@ def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray
     taken: list[int] = []
     rows = np.empty((n, len(pool)))
     for i in range(n):
-        gain = np.einsum("ij,ij->j", P, P) / (variance + _NOISE)
+        # |p_j|^2: its own entry once, and what the others of the part stand for.
+        others = np.maximum(np.einsum("ij,ij->j", P, P) - inside * variance**2, 0)
+        gain = (variance**2 + stands_for * others) / (variance + _NOISE)
         j = int(np.argmax(np.where(may_be, gain, -1)))
         p_j = _kernel(pool[j : j + 1], pool)[0] - F[:, j] @ F - rows[:i, j] @ rows[:i]
         rows[i] = p_j / np.sqrt(variance[j] + _NOISE)
-        P -= np.outer(rows[i, part], rows[i])
+        product(-rows[i, part][:, None], rows[i][None], out=P, add=True)
         variance = np.maximum(variance - rows[i] ** 2, 0)
         may_be[j] = False
         taken.append(j)
@@ -89,7 +104,17 @@ def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray
 
 
 def _kernel(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return kernel_matrix(_KERNEL, _SCALE, Products.of(X, Y))
+    # `Products` are means over the columns; distances here are sums.
+    return kernel_matrix(_KERNEL, _SCALE * np.sqrt(X.shape[1]), Products.of(X, Y))
+
+
+def _of_unit_variance(A: np.ndarray) -> np.ndarray:
+    """Rows (N, ...) flat and centred, of mean square 1."""
+    A = A.reshape(len(A), -1).astype(np.float64)
+    A -= A.mean(axis=0)
+    A /= np.abs(A).max() or 1  # squares of 1e200 have no room
+    size = np.sqrt(np.mean(np.einsum("ij,ij->i", A, A)))
+    return A / size if size > 0 else A
 
 
 def _part(size: int) -> np.ndarray:
