@@ -3,9 +3,10 @@
     python benchmarks/suggest.py [--problems ode darcy] [--pools even] [--seeds 0 1 2 3 4]
 
 Both begin with the same 20 random functions of a pool of 1000. Then `model.suggest` chooses, and the model
-is fitted again, in rounds; the model is ``AutoELMDeepONet(layers=0)``. An even pool is drawn like the test
-functions. Of an uneven one, 90 % are near one function: their fields differ from its field by a fifth of a
-random one. Results go to results/suggest.json.
+is fitted again, in rounds. Two models are fitted to the same functions: kernel ridge, its scale by leave-one-
+out, and ``AutoELMDeepONet(layers=0)``. An even pool is drawn like the test functions. Of an uneven one, 90 %
+are near one function: their fields differ from its field by a fifth of a random one. Results go to
+results/suggest.json.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elmonet import AutoELMDeepONet, relative_l2
+from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, relative_l2
 from elmonet.problems.burgers_flow import random_waves
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
 from elmonet.problems.cole_hopf import cole_hopf
@@ -79,17 +80,35 @@ def functions(draw, solve, uneven, rng):
     return *solve(pool), *solve(test)
 
 
+def kernel_ridge(u, s, points):
+    """The Matern kernel of the scale with the least leave-one-out error; logarithms of permeabilities."""
+    models = [
+        ELMDeepONet(InfiniteWidth("matern52", scale), log_inputs=u.ndim == 3).fit(u, s, points=points)
+        for scale in (0.03, 0.1, 0.3, 1.0)
+    ]
+    return min(models, key=lambda model: model.expected_error_)
+
+
+def auto(u, s, points):
+    return AutoELMDeepONet(layers=0, random_state=0).fit(u, s, points=points)
+
+
+MODELS = {"kernel ridge": kernel_ridge, "AutoELMDeepONet": auto}
+
+
 def errors(u, s, u_test, s_test, start, choose):
-    """The error after each round, of functions that `choose(model, left, n)` picks among those left."""
-    points, known, found = np.arange(s.shape[1], dtype=float), list(start), []
+    """Of each model after each round, with functions that `choose(model, left, n)` picks among those left."""
+    points, known, found = np.arange(s.shape[1], dtype=float), list(start), {name: [] for name in MODELS}
     if u.ndim == 3:
         points = np.stack(np.meshgrid(*[np.linspace(0, 1, u.shape[1])] * 2, indexing="ij"), -1).reshape(-1, 2)
+    model = None
     for size in SIZES:
         if size > len(known):
             left = np.setdiff1d(np.arange(len(u)), known)
             known += left[choose(model, u[left], size - len(known))].tolist()
-        model = AutoELMDeepONet(layers=0, random_state=0).fit(u[known], s[known], points=points)
-        found.append(relative_l2(model.predict(u_test), s_test))
+        for name, fit in MODELS.items():
+            model = fit(u[known], s[known], points)
+            found[name].append(relative_l2(model.predict(u_test), s_test))
     return found
 
 
@@ -104,7 +123,7 @@ def main():
     known = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     for problem in arguments.problems:
         for pool in arguments.pools:
-            rows = {"sizes": SIZES, "random": [], "suggested": []}
+            rows = {name: {"sizes": SIZES, "random": [], "suggested": []} for name in MODELS}
             for seed in arguments.seeds:
                 begin, rng = time.perf_counter(), np.random.default_rng(seed)
                 data = functions(*PROBLEMS[problem], pool == "uneven", rng)
@@ -114,9 +133,10 @@ def main():
                     "suggested": lambda model, left, n: model.suggest(left, n),
                 }
                 for way, choose in ways.items():
-                    rows[way].append(errors(*data, start, choose))
-                    shown = " ".join(f"{100 * error:.3g}" for error in rows[way][-1])
-                    print(f"{problem} {pool} {seed} {way:<9} {shown}  %", flush=True)
+                    for name, found in errors(*data, start, choose).items():
+                        rows[name][way].append(found)
+                        shown = " ".join(f"{100 * error:.3g}" for error in found)
+                        print(f"{problem} {pool} {seed} {name:<15} {way:<9} {shown}  %", flush=True)
                 print(f"{time.perf_counter() - begin:.0f} s", flush=True)
             known.setdefault(problem, {})[pool] = rows
             arguments.out.write_text(json.dumps(known, indent=1) + "\n")

@@ -1,13 +1,14 @@
 """Which simulations to run next? A loop around a solver that asks the model.
 
--s'' / 100 + s + s^3 = u on [0, 1], s' = 0 at the ends. The pool of inputs that could be simulated is uneven, as
-recorded inputs are: nine tenths of them are much alike. We want a model for all kinds of inputs from few runs.
+-s'' / 100 + s + s^3 = u on [0, 1], s' = 0 at the ends. The pool of inputs that could be simulated is uneven,
+as recorded inputs are: nine tenths of them are much alike. We want a model for all kinds of inputs, from few
+runs.
 """
 
 import numpy as np
 from scipy.linalg import solve_banded
 
-from elmonet import ELMDeepONet, relative_l2
+from elmonet import ELMDeepONet, InfiniteWidth, relative_l2
 
 x = np.linspace(0, 1, 60)
 waves = np.cos(np.pi * np.arange(6)[:, None] * x)
@@ -27,7 +28,10 @@ def solve(u):
         residual = -weight * np.diff(padded, 2) + s + s**3 - u
         bands = np.full((3, 60), -weight)
         bands[1] = 2 * weight + 1 + 3 * s**2
-        bands[0, 1], bands[2, -2] = -2 * weight, -2 * weight  # no flux: the neighbour outside is the one inside
+        bands[0, 1], bands[2, -2] = (
+            -2 * weight,
+            -2 * weight,
+        )  # no flux: the neighbour outside is the one inside
         s -= solve_banded((1, 1), bands, residual)
     return s
 
@@ -42,7 +46,7 @@ def main():
     for way, found in errors.items():
         known, s = list(start), [solve(pool[i]) for i in start]
         while True:
-            model = ELMDeepONet(random_state=0).fit(pool[known], np.stack(s), points=x)
+            model = ELMDeepONet(InfiniteWidth("matern52", 0.1)).fit(pool[known], np.stack(s), points=x)
             found.append(relative_l2(model.predict(u_test), s_test))
             print(f"{len(known):3} simulations, {way:9}: error {found[-1]:.1%}")
             if len(known) == 60:

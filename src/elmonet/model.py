@@ -249,8 +249,7 @@ class ELMDeepONet(FittedAttributes, RegressorMixin, MultiOutputMixin, BaseEstima
         `load` too, if the training inputs were saved.
         """
         fitted = self._fitted()
-        rows = fitted.inputs.rows(self, candidates)
-        return suggest(fitted.inputs, self._remembered(), fitted.coefficients, rows, n)
+        return suggest(fitted.inputs, self._remembered(), fitted.inputs.rows(self, candidates), n)
 
     def save(
         self,

@@ -52,23 +52,20 @@ class Operator:
         """The matrix (p2, p1) of the paper, ``G(u)(y) = t(y)' W b(u)``."""
         return self.C if self.lift is None else product(self.lift, self.C)
 
-    def coefficients(self, Z: np.ndarray) -> np.ndarray:
-        """``C b(u)`` (N, r) of functions Z: the same distances as the outputs have, if q is orthonormal."""
-        return features_times(self.branch, Z, self.C.T)
-
     def at_training_points(self, Z: np.ndarray) -> np.ndarray:
         """The values (N, M) of functions Z."""
         if self._readout is not None:
             return features_times(self.branch, Z, self._readout.T)
-        return product(self.coefficients(Z), self.basis.T)
+        return product(features_times(self.branch, Z, self.C.T), self.basis.T)
 
     def at(self, Z: np.ndarray, P: np.ndarray) -> np.ndarray:
         """The values (N, n) of functions Z at points P (n, d)."""
-        return product(self.coefficients(Z), self._functions(P).T)
+        return product(features_times(self.branch, Z, self.C.T), self._functions(P).T)
 
     def each_at_its_own(self, Z: np.ndarray, P: np.ndarray, index: np.ndarray) -> np.ndarray:
         """The values (K,) of functions Z[index] at points P (K, d), one at each."""
-        return np.einsum("kr,kr->k", self._functions(P), self.coefficients(Z)[index])
+        c = features_times(self.branch, Z, self.C.T)
+        return np.einsum("kr,kr->k", self._functions(P), c[index])
 
     def _functions(self, P: np.ndarray) -> np.ndarray:
         """The functions q (n, r) at points P (n, d)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
@@ -21,23 +19,15 @@ _ENTRIES = 25_000_000  # of the covariance that is kept: of each candidate with 
 _FEWEST = 200  # functions of the pool over which the variance is summed, however large the pool is
 
 
-def suggest(
-    form: InputForm,
-    memory: Memory,
-    predicted: Callable[[np.ndarray], np.ndarray],
-    candidates: np.ndarray,
-    n: int,
-) -> np.ndarray:
+def suggest(form: InputForm, memory: Memory, candidates: np.ndarray, n: int) -> np.ndarray:
     """The n candidates (n,) to simulate next, the most telling first.
 
-    Training functions and repeats among the candidates are never chosen. Two functions are near each other
-    if both their inputs and what the model predicts for them are.
+    Training functions and repeats among the candidates are never chosen.
 
     Parameters
     ----------
     form : of the inputs: whether logarithms are taken.
     memory : what the model keeps of its training functions; their inputs are needed.
-    predicted : from rows of that form to outputs (N, ...), or to coefficients with the same distances.
     candidates : (P, ...), rows of that form.
     """
     n = positive_integer(n, "n")
@@ -55,13 +45,13 @@ def suggest(
             "give more candidates."
         )
     rows = np.concatenate([memory.inputs, candidates])
-    seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows)
-    places = np.hstack([_of_unit_variance(seen), _of_unit_variance(predicted(rows))]) / np.sqrt(2)
-    return most_telling(*np.split(places, [len(memory.inputs)]), n, useful)
+    seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows).reshape(len(rows), -1)
+    known = len(memory.inputs)
+    return most_telling(seen[:known], seen[known:], n, useful)
 
 
 def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray | None = None) -> np.ndarray:
-    """The n places (n,) of a pool (P, m) whose values lower its variance most, given known places (N, m).
+    """The n functions (n,) of a pool (P, m) that lower its variance most, given known functions (N, m).
 
     With a Gaussian process prior on the operator, of covariance k and the noise a, the posterior covariance
     of the pool, after the known functions X, is
@@ -104,17 +94,7 @@ def most_telling(known: np.ndarray, pool: np.ndarray, n: int, useful: np.ndarray
 
 
 def _kernel(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    # `Products` are means over the columns; distances here are sums.
-    return kernel_matrix(_KERNEL, _SCALE * np.sqrt(X.shape[1]), Products.of(X, Y))
-
-
-def _of_unit_variance(A: np.ndarray) -> np.ndarray:
-    """Rows (N, ...) flat and centred, of mean square 1."""
-    A = A.reshape(len(A), -1).astype(np.float64)
-    A -= A.mean(axis=0)
-    A /= np.abs(A).max() or 1  # squares of 1e200 have no room
-    size = np.sqrt(np.mean(np.einsum("ij,ij->i", A, A)))
-    return A / size if size > 0 else A
+    return kernel_matrix(_KERNEL, _SCALE, Products.of(X, Y))
 
 
 def _part(size: int) -> np.ndarray:

@@ -33,10 +33,6 @@ class Fitted:
         """Input rows as the branch sees them."""
         return self.inputs.seen(rows, self.operator.C.dtype)
 
-    def coefficients(self, rows: np.ndarray) -> np.ndarray:
-        """Outputs of input rows by their coefficients (N, r), see `Operator.coefficients`."""
-        return self.operator.coefficients(self.seen(rows))
-
     def predict(self, X: Any, Z: np.ndarray, points: Any = None) -> Any:
         """Output functions for inputs X as the user gave them, which the branch sees as Z."""
         outputs = self.outputs

@@ -174,13 +174,8 @@ class LayeredELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
         """Which n of the candidate inputs to simulate next, as by `ELMDeepONet.suggest`."""
-        found = self._fitted()
-        form = found.form.inputs
-
-        def predicted(rows: np.ndarray) -> np.ndarray:
-            return found.states(form.as_given(rows), found.form.grid, found.form.order)
-
-        return suggest(form, self._memory, predicted, form.rows(self, candidates), n)
+        form = self._fitted().form.inputs
+        return suggest(form, self._memory, form.rows(self, candidates), n)
 
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """Apply a learned time step again and again: (N, steps, *shape), from u0 (N, *shape).
