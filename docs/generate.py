@@ -6,7 +6,8 @@ Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper`
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
 docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
-bands.json, the table of docs/error-bars.md; from small_n.json, the table of docs/method.md.
+bands.json, the table of docs/error-bars.md; from small_n.json, that of docs/method.md; from suggest.json, the
+table and the figure of docs/next-simulation.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -24,6 +25,7 @@ import inference_page  # noqa: E402
 import layers_page  # noqa: E402
 import peers_page  # noqa: E402
 import small_page  # noqa: E402
+import suggest_page  # noqa: E402
 
 PAPER = ROOT / "docs" / "paper"
 
@@ -63,6 +65,11 @@ def method():
     return filled("docs/method.md", small=small_page.table())
 
 
+def next_simulation():
+    """docs/next-simulation.md with its table."""
+    return filled("docs/next-simulation.md", suggest=suggest_page.table(suggest_page.load()))
+
+
 def main():
     import data_pictures  # needs matplotlib
 
@@ -79,6 +86,8 @@ def main():
     bands_page.figure(ROOT / "docs" / "figures" / "bands.png")
     (ROOT / "docs" / "method.md").write_text(method())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
+    (ROOT / "docs" / "next-simulation.md").write_text(next_simulation())
+    suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
 
 

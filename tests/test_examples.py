@@ -112,6 +112,12 @@ def test_the_expected_error_of_noisy_data_is_right():
     assert weighted < 1.1 * half
 
 
+def test_next_simulation_saves_simulations():
+    errors = load("next_simulation")["main"]()
+    assert errors["suggested"][0] == errors["random"][0]
+    assert min(errors["suggested"][:4]) < min(errors["random"])  # 40 suggested, better than 60 random
+
+
 def test_optimisation_loop_finds_the_solver_s_optimum():
     misses, cost = load("optimisation_loop")["main"]()
     for target in {name for name, _ in misses}:

@@ -103,10 +103,13 @@ def test_images_scalars_and_float32(tmp_path):
 
 def test_wide_models_stay_small(data, tmp_path):
     model = fitted(ELMDeepONet(SLFN(10_000), Sinusoid(10), Ridge(1e-3), random_state=0), data)
-    model.save(tmp_path / "seed")
+    model.save(tmp_path / "seed", inputs=False, bands=False)
+    model.save(tmp_path / "bands", inputs=False)
     model.save(tmp_path / "full", weights=True)
     W = 8 * 10_000 * 10
-    assert (tmp_path / "seed").stat().st_size < W + 20_000
+    small = (tmp_path / "seed").stat().st_size
+    assert small < W + 20_000
+    assert (tmp_path / "bands").stat().st_size < small + 66 * 8 * 10_000 + 30_000
     assert (tmp_path / "full").stat().st_size > W + 8 * 10_000 * 100
 
 

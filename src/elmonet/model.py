@@ -27,6 +27,7 @@ from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
 from elmonet.saving import to_store
 from elmonet.store import write
+from elmonet.suggestion import suggest
 
 __all__ = ["ELMDeepONet"]
 
@@ -260,8 +261,23 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
         return self._remembered().has(self._fitted().inputs.rows(self, X))
 
+    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
+        """Which n of the candidate inputs to simulate next: their indices (n,), the most telling first.
+
+        Candidates come as the inputs of `predict`. Chosen is what lowers the variance summed over all
+        candidates most, see `elmonet.suggestion`; training functions and repeats are never chosen. After
+        `load` too, if the training inputs were saved.
+        """
+        fitted = self._fitted()
+        return suggest(fitted.inputs, self._remembered(), fitted.inputs.rows(self, candidates), n)
+
     def save(
-        self, path: str | os.PathLike[str], weights: bool = False, sums: bool = False, bands: bool = True
+        self,
+        path: str | os.PathLike[str],
+        weights: bool = False,
+        sums: bool = False,
+        bands: bool = True,
+        inputs: bool = True,
     ) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
 
@@ -269,12 +285,13 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
         ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
         What bands need is part of the file, 64 numbers for each feature of the branch; ``bands=False`` leaves
-        it out.
+        it out. So are the training inputs, which `suggest` needs; ``inputs=False`` leaves them out.
         """
         fitted = self._fitted()
         if sums and self._blocks is None:
             raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
-        write(path, *to_store(self, fitted, self._blocks if sums else None, weights, bands))
+        blocks = self._blocks if sums else None
+        write(path, *to_store(self, fitted, blocks, weights, bands=bands, inputs=inputs))
 
     @property
     def expected_error_(self) -> float | None:
@@ -315,9 +332,9 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         return self
 
     def _remembered(self) -> Memory:
-        """What is kept of the training functions; their fingerprints are made when they are first needed."""
+        """What is kept of the training functions, made when it is first needed."""
         if self._memory.fingerprints is None and self._training is not None:
-            self._memory = replace(self._memory, fingerprints=Memory.of(self._training.X).fingerprints)
+            self._memory = replace(Memory.of(self._training.X), measure=self._memory.measure)
         return self._memory
 
     def _as_blocks(self) -> BlockFit:

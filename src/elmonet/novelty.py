@@ -16,6 +16,7 @@ from elmonet._check import ExtrapolationWarning, InputError
 __all__ = ["Memory", "Novelty", "fingerprints_of", "warn_of_strange"]
 
 _MOST = 100_000  # functions whose fingerprints are kept
+_MOST_INPUTS = 5_000  # functions whose inputs are kept
 _MARGIN = 1.5  # times the novelty of the most unusual training function, above which there is a warning
 _WIDE_MARGIN, _FEW = 2.0, 20  # the same, where so few training functions show little of what is usual
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
@@ -29,16 +30,21 @@ class Memory:
     ----------
     fingerprints : (N,), one number for each function, sorted; None if nothing is kept.
     measure : how far others are from them; None if that was not asked for.
+    inputs : (N, ...), the functions themselves, as rows; of more than 5000, as many, evenly spaced. None if
+        they are not kept.
     """
 
     fingerprints: np.ndarray | None = None
     measure: Novelty | None = None
+    inputs: np.ndarray | None = None
 
     @classmethod
     def of(cls, rows: np.ndarray, Z: np.ndarray | None = None) -> Memory:
         """Of training functions, as rows, and, to measure the novelty of others, as the branch sees them."""
         known = np.sort(fingerprints_of(rows)) if len(rows) <= _MOST else None
-        return cls(known, None if Z is None else Novelty(Z))
+        some = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_INPUTS)).astype(int)
+        kept = rows if len(some) == len(rows) else rows[some]
+        return cls(known, None if Z is None else Novelty(Z), kept)
 
     def has(self, rows: np.ndarray) -> np.ndarray:
         """Which functions (n,) are training functions, to the last bit."""
@@ -63,13 +69,15 @@ class Memory:
         """All of it as arrays, for a file."""
         kept = {} if self.measure is None else self.measure.arrays()
         named = {f"novelty.{name}": array for name, array in kept.items()}
-        return named if self.fingerprints is None else named | {"fingerprints": self.fingerprints}
+        own = {"fingerprints": self.fingerprints, "training_inputs": self.inputs}
+        return named | {name: array for name, array in own.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Memory:
         """The inverse of `arrays`."""
         kept = {n.removeprefix("novelty."): a for n, a in arrays.items() if n.startswith("novelty.")}
-        return cls(arrays.get("fingerprints"), Novelty.from_arrays(kept) if kept else None)
+        measure = Novelty.from_arrays(kept) if kept else None
+        return cls(arrays.get("fingerprints"), measure, arrays.get("training_inputs"))
 
 
 def fingerprints_of(rows: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ __all__ = [
     "restore",
     "restored_inputs",
     "restored_outputs",
+    "stored_memory",
     "to_store",
 ]
 
@@ -40,9 +41,13 @@ _NOT_OF_SOLUTION = ("W", "C", "lift", "basis", "fit")  # these are the operator'
 
 
 def to_store(
-    model: Any, fitted: Fitted, blocks: BlockFit | None, weights: bool, bands: bool = True
+    model: Any, fitted: Fitted, blocks: BlockFit | None, weights: bool, *, bands: bool, inputs: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a fitted model's file; with the sums of a fit in blocks, if given."""
+    """The header and the arrays of a fitted model's file; with the sums of a fit in blocks, if given.
+
+    `weights`, `bands`, `inputs`: whether random weights, what bands need and the training inputs are among
+    the arrays.
+    """
     if model.lift is not None:
         raise InputError(
             "a lift is a function of yours, which a file cannot hold: nothing in a file is ever run. Fit the "
@@ -66,7 +71,7 @@ def to_store(
     arrays["C"] = operator.C
     if operator.lift is not None:
         arrays |= {"lift": operator.lift, "basis": operator.basis}
-    arrays |= model._remembered().arrays()
+    arrays |= stored_memory(model._remembered(), inputs)
     confidence = model._confidence_if_any() if bands else None
     if confidence is not None:
         arrays |= confidence.arrays()
@@ -101,6 +106,11 @@ def restore(kind: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
         model._blocks = BlockFit(inputs, outputs, clone(branch), clone(trunk), solver_or_default(solver))
         model._blocks.resume(header["sums"], arrays)
     return model
+
+
+def stored_memory(memory: Memory, inputs: bool) -> dict[str, np.ndarray]:
+    """The arrays of a memory, with or without the training inputs."""
+    return (memory if inputs else replace(memory, inputs=None)).arrays()
 
 
 def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def test_save_and_load(model, tmp_path):
     again = load_layers(tmp_path / "model.elm")
     np.testing.assert_array_equal(again.predict(u), model.predict(u))
     assert again.summary() == model.summary()
+    model.save(tmp_path / "model.elm", inputs=False)
     assert (tmp_path / "model.elm").stat().st_size < 50_000
     ELMDeepONet().fit(*functions(30, X), points=X).save(tmp_path / "other.elm")
     with pytest.raises(FileError, match="another kind"):

@@ -69,6 +69,18 @@ def test_groups_are_left_out_together(p1):
     np.testing.assert_allclose(solution.fit.left_out_variance(), truth, rtol=1e-6)
 
 
+@pytest.mark.parametrize("p1", [6, 16])
+def test_one_alpha_for_each_row(p1):
+    """With a penalty on W, each function of the basis has its own alpha: the variance is their mean."""
+    B, _ = features(p1)
+    T, alpha = np.diag([1.0, 2.0, 4.0]), 1e-2
+    own = [alpha / s**2 for s in (1.0, 2.0, 4.0)]
+    rests = [(i, np.delete(B, i, axis=1)) for i in range(10)]
+    truth = [np.mean([1 + variance(rest, B[:, i], a) for a in own]) for i, rest in rests]
+    solution = Ridge(alpha, penalty="W").solve(T, B, np.ones((3, 10)))
+    np.testing.assert_allclose(solution.fit.left_out_variance(), truth, rtol=1e-6)
+
+
 def test_tiny_alphas_of_an_svd():
     """Functions are interpolated: the variance is what the others do not explain, over alpha."""
     B, new = features(20, decay=6.0)

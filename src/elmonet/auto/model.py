@@ -259,6 +259,10 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """How far each input (N,) is from the training functions: above 1, beyond all of them."""
         return self._best().novelty(X)
 
+    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
+        """Which n of the candidate inputs to simulate next, as by `ELMDeepONet.suggest`."""
+        return np.asarray(self._best().suggest(candidates, n))
+
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """A learned time step, applied again and again, as by `LayeredELMDeepONet.rollout`."""
         best = self._best()
@@ -273,9 +277,18 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """In words: what was chosen and why, what error to expect, and what would help most."""
         return self._best().summary()
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False, bands: bool = True) -> None:
-        """Write `best_model_`, with its expected error and summary, to a file that `load` reads."""
-        self._best().save(path, weights, bands=bands)
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        weights: bool = False,
+        bands: bool = True,
+        inputs: bool = True,
+    ) -> None:
+        """Write `best_model_`, with its expected error and summary, to a file that `load` reads.
+
+        `weights`, `bands` and `inputs` are those of `ELMDeepONet.save`.
+        """
+        self._best().save(path, weights, bands=bands, inputs=inputs)
 
     def _best(self, error: type[Exception] = NotFittedError) -> Any:
         if not hasattr(self, "best_model_"):

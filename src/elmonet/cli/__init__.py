@@ -15,6 +15,7 @@ from elmonet.cli.fit import fit
 from elmonet.cli.picture import plot
 from elmonet.cli.predict import predict
 from elmonet.cli.reproduce import reproduce
+from elmonet.cli.suggest import suggest
 from elmonet.cli.telling import Stopped, complain, plain_warnings
 
 __all__ = ["app", "main"]
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, info, plot, make, convert, reproduce):
+for verb in (fit, predict, suggest, info, plot, make, convert, reproduce):
     app.command()(verb)
 
 # Of click, which is a separate package for an older typer and a part of a newer one.

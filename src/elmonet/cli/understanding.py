@@ -13,7 +13,7 @@ __all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood
 def flags(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a verb that are about reading, and were given, as `elmonet.read` takes them."""
     names = {name: options.get(name) for name in ("points", "sensors", "index", "transpose")}
-    names |= {name: one_or_more(options[name]) for name in ("input", "output")}
+    names |= {name: one_or_more(options.get(name)) for name in ("input", "output")}
     names["max_bytes"] = options["max_size"]
     return {name: value for name, value in names.items() if value is not None and value is not False}
 

@@ -29,6 +29,7 @@ from elmonet.model import ELMDeepONet
 from elmonet.novelty import Memory, warn_of_strange
 from elmonet.progress import progress_bar
 from elmonet.store import read, write
+from elmonet.suggestion import suggest
 
 __all__ = ["LayeredELMDeepONet", "load_layers"]
 
@@ -183,6 +184,11 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
             return np.zeros(count_of(u), bool)
         return self._memory.has(form.inputs.rows(self, u))
 
+    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
+        """Which n of the candidate inputs to simulate next, as by `ELMDeepONet.suggest`."""
+        form = self._fitted().form.inputs
+        return suggest(form, self._memory, form.rows(self, candidates), n)
+
     def rollout(self, u0: Any, steps: int) -> np.ndarray:
         """Apply a learned time step again and again: (N, steps, *shape), from u0 (N, *shape).
 
@@ -199,14 +205,21 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         """In words: the grid, what was chosen, what each layer gained, and what error to expect."""
         return summary_of(self._fitted(), self._words)
 
-    def save(self, path: str | os.PathLike[str], weights: bool = False, bands: bool = True) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        weights: bool = False,
+        bands: bool = True,
+        inputs: bool = True,
+    ) -> None:
         """Write the model to one file, from which `load` gives the same predictions bit for bit.
 
         Random weights are stored as their seed, so that the file stays small, or in full with
         ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. ``bands=False``
-        leaves out what bands need.
+        leaves out what bands need, ``inputs=False`` the training inputs, which `suggest` needs.
         """
-        write(path, *to_store(self._fitted(), self._memory, self._words, weights, bands))
+        found, words = self._fitted(), self._words
+        write(path, *to_store(found, self._memory, words, weights, bands=bands, inputs=inputs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None

@@ -21,7 +21,13 @@ from elmonet.layers.novelty import WindowNovelty
 from elmonet.layers.symmetry import Symmetry
 from elmonet.model import ELMDeepONet
 from elmonet.novelty import Memory
-from elmonet.saving import inputs_to_store, outputs_to_store, restored_inputs, restored_outputs
+from elmonet.saving import (
+    inputs_to_store,
+    outputs_to_store,
+    restored_inputs,
+    restored_outputs,
+    stored_memory,
+)
 from elmonet.saving import restore as restore_first
 from elmonet.saving import to_store as first_to_store
 from elmonet.store import digest
@@ -32,7 +38,7 @@ _FIRST = "first."
 
 
 def to_store(
-    found: Layered, memory: Memory, words: str, weights: bool, bands: bool = True
+    found: Layered, memory: Memory, words: str, weights: bool, *, bands: bool, inputs: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the arrays of a file."""
     form = found.form
@@ -54,11 +60,14 @@ def to_store(
         "first": None,
     }
     if found.first is not None:
-        header["first"], own = first_to_store(found.first, found.first._fitted(), None, weights, bands=False)
+        own_header, own = first_to_store(
+            found.first, found.first._fitted(), None, weights, bands=False, inputs=False
+        )
+        header["first"] = own_header
         arrays |= {_FIRST + name: array for name, array in own.items()}
     if bands and found.bands is not None:
         arrays |= found.bands.arrays()
-    return header, arrays | memory.arrays() | found.novelty.arrays()
+    return header, arrays | stored_memory(memory, inputs) | found.novelty.arrays()
 
 
 def restore(
@@ -105,7 +114,7 @@ def restore(
             "and save the model again."
         ) from error
     found = Layered(form, first, Chain(layers, records), *facts)
-    return found, Memory(arrays.get("fingerprints")), words
+    return found, Memory(arrays.get("fingerprints"), None, arrays.get("training_inputs")), words
 
 
 def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights: bool) -> dict[str, Any]:

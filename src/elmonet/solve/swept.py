@@ -43,8 +43,9 @@ class Swept(Factor):
 
     def left_out_variance(self, alpha: Any) -> np.ndarray:
         """``1 / (1 - h_i)``, or its block form for groups: (N,); the mean, where rows have an alpha each."""
-        nothing, found = np.empty((0, self.functions)), np.empty(self.functions)
-        filters = [self._filter(np.reshape(alpha, (-1, 1)))]
+        alpha = np.reshape(alpha, (-1, 1))
+        nothing = np.zeros((len(alpha) if len(alpha) > 1 else 0, self.functions))  # no outputs are needed
+        found, filters = np.empty(self.functions), [self._filter(alpha)]
         for functions, together in self._blocks(nothing.shape):
             for _, rest in self._residuals(nothing, functions, filters, together):
                 found[functions] = np.mean(_inverse_diagonal(rest, together), axis=0)
