@@ -6,9 +6,8 @@ import pytest
 from elmonet import AutoELMDeepONet, problems
 from elmonet.novelty import Novelty
 
-pytestmark = pytest.mark.numerics
 
-
+@pytest.mark.numerics
 @pytest.mark.parametrize("N", [12, 40])
 def test_training_functions_are_compared_as_if_they_were_new(N):
     """The largest leverage of a training function is that among the others, without their mean."""

@@ -167,7 +167,7 @@ def test_of_very_many_training_functions_some_are_kept(model, monkeypatch):
 
 def test_on_the_command_line(model, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    pool = np.concatenate([functions(20, seed=1), functions(2)])
+    pool = np.concatenate([functions(20, seed=1), functions(30)[:2]])
     model.save("operator.elmonet")
     np.savez("pool.npz", u=pool)
     expected = model.suggest(pool, n=3)

@@ -23,9 +23,6 @@ from elmonet.auto.search import Search
 from elmonet.certainty import Promise, error_interval
 from elmonet.form.training import understand
 
-pytestmark = pytest.mark.numerics
-
-
 # The interval -----------------------------------------------------------------------------------------------
 
 

@@ -24,8 +24,6 @@ from elmonet import (
 )
 from elmonet.features.infinite_width import Products, kernel_matrix
 
-pytestmark = pytest.mark.numerics
-
 
 @pytest.fixture(scope="module")
 def ode():
@@ -43,6 +41,7 @@ def inside(band, truth):
     return (band[0] <= truth) & (truth <= band[1])
 
 
+@pytest.mark.numerics
 def test_bands_hold_and_adapt(ode, fitted):
     found = fitted.calibration(ode.u_test, ode.s_test)
     assert found.functions[list(found.asked).index(0.9)] == pytest.approx(0.9, abs=0.06)
@@ -55,6 +54,7 @@ def test_bands_hold_and_adapt(ode, fitted):
     assert "90 %" in str(found)
 
 
+@pytest.mark.numerics
 def test_what_was_missed_is_what_refits_miss(ode):
     """The scale of each place from real fits without each function, at the same alpha."""
     u, s = ode.u_train[:25], ode.s_train[:25]
@@ -79,6 +79,7 @@ def test_what_was_missed_is_what_refits_miss(ode):
         np.testing.assert_allclose(bands.sigma, np.sqrt(np.mean(np.array(missed) ** 2, axis=0)), rtol=1e-6)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("kernel", ["matern52", "rbf", "relu"])
 def test_variance_of_a_kernel_is_that_of_the_gaussian_process(kernel):
     """``k(x, x) - k' (K + a)^-1 k``, also far from the training functions: nothing is lost."""
@@ -98,6 +99,7 @@ def test_variance_of_a_kernel_is_that_of_the_gaussian_process(kernel):
     np.testing.assert_allclose(found, 1 + truth / a, rtol=1e-6)
 
 
+@pytest.mark.numerics
 def test_random_combinations_give_the_variance(ode):
     """64 of them, to sqrt(2 / 64) of its size, whatever the function."""
     model = ELMDeepONet(random_state=0).fit(ode.u_train, ode.s_train, points=ode.points)
@@ -110,6 +112,7 @@ def test_random_combinations_give_the_variance(ode):
     assert np.mean(found / exact) == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.numerics
 def test_bands_are_close_to_jackknife_plus(ode):
     """The bands put left-out errors around one prediction, jackknife+ around each left-out prediction."""
     u, s = ode.u_train[:60], ode.s_train[:60]
