@@ -19,6 +19,7 @@ import numpy as np
 
 from elmonet import AutoELMDeepONet, problems, relative_l2
 from elmonet.bands import Bands
+from elmonet.fitting.missed import missed_left_out
 
 OUT = Path(__file__).parent / "results" / "bands.json"
 TESTS = 500
@@ -54,7 +55,7 @@ def constant_width(model):
     if not hasattr(model, "solution_"):
         return None
     found, training = model._fitted(), model._training
-    missed = found.outputs.target(training.y) - found.solution.left_out().T
+    missed = missed_left_out(found, training, model._confident().variance)
     groups = None if training.groups is None else training.groups.numbers
     bands = Bands.of(missed, [np.ones((1, 1))], groups)
     return bands.times(0.9, "function") * float(np.mean(bands.sigma))

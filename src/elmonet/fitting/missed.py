@@ -22,7 +22,7 @@ from elmonet.form.training import Training
 from elmonet.solve.held_out import folds
 from elmonet.variance import Variance
 
-__all__ = ["from_folds", "from_left_out", "from_unseen"]
+__all__ = ["from_folds", "from_left_out", "from_unseen", "missed_left_out"]
 
 _MOST_VALUES = 8_000_000  # of all functions that bands are made from
 _LEAST_USED = 300  # functions
@@ -37,21 +37,12 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
     """
     fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
     assert fit is not None
-    variance, Z = Variance.of(fit, operator.C.shape[1]), fitted.seen(training.X)
-    given_others = variance.left_out(fit, operator, Z, weights)
+    variance = Variance.of(fit, operator.C.shape[1])
+    given_others = variance.left_out(fit, operator, fitted.seen(training.X), weights)
     variance, g = replace(variance, largest=float(given_others.max())), np.sqrt(given_others)
-    target, left_out = fitted.outputs.target(training.y), fit.left_out().T
-    missed = target - (left_out if weights is None else left_out / weights[:, None])
-    groups = None if training.groups is None else training.groups.numbers
-    if groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
-        # Rounding of C shows in the residuals, which are not e = (1 - h) missed. New functions have more in
-        # the directions in which C is rounded most, unless their features miss just these parts.
-        spread = fit.left_out_variance()[:, None]
-        rounding = target - operator.at_training_points(Z) - missed / spread
-        missed += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
-    if "outputs" in learns_from(operator.trunk):
-        missed += _seen_by_trunk(target, operator.basis)
+    missed = missed_left_out(fitted, training, variance)
     learned, size = Learned.of(fit, missed, g, weights)
+    groups = None if training.groups is None else training.groups.numbers
     some = _some(*missed.shape)
     bands = Bands.of(
         missed[some],
@@ -60,6 +51,26 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
         widen=max(widen, 1.0),
     )
     return None if bands is None else Confidence(bands, variance, learned)
+
+
+def missed_left_out(fitted: Fitted, training: Training, variance: Variance) -> np.ndarray:
+    """What is missed of each training function (N, R), as the operator sees outputs, if it is left out.
+
+    With what a new function would lose by the rounding of C, and by a trunk that has not learned from it.
+    """
+    fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
+    assert fit is not None
+    target, left_out = fitted.outputs.target(training.y), fit.left_out().T
+    missed = target - (left_out if weights is None else left_out / weights[:, None])
+    if training.groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
+        # Rounding of C shows in the residuals, which are not e = (1 - h) missed. New functions have more in
+        # the directions in which C is rounded most, unless their features miss just these parts.
+        Z, spread = fitted.seen(training.X), fit.left_out_variance()[:, None]
+        rounding = target - operator.at_training_points(Z) - missed / spread
+        missed += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
+    if "outputs" in learns_from(operator.trunk):
+        missed += _seen_by_trunk(target, operator.basis)
+    return missed
 
 
 def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence | None:
