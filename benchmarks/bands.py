@@ -6,10 +6,12 @@ Each row is one data set and one seed of the split: whole functions at 90 %, sin
 width of the bands for whole functions against that of bands of constant width, and the correlation of the
 logarithms of stated and true error over the test functions. Settings are chosen by `AutoELMDeepONet` each
 time, without layers unless with --layers. Results are added to benchmarks/results/bands.json as they come.
+With --cost: what bands cost beside fit and predict in the same run, to benchmarks/results/bands_cost.json.
 """
 
 import argparse
 import json
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -17,11 +19,12 @@ from pathlib import Path
 import datasets
 import numpy as np
 
-from elmonet import AutoELMDeepONet, problems, relative_l2
+from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, problems, relative_l2
 from elmonet.bands import Bands
 from elmonet.fitting.missed import missed_left_out
 
 OUT = Path(__file__).parent / "results" / "bands.json"
+COST = OUT.with_name("bands_cost.json")
 TESTS = 500
 MADE = {
     "antiderivative": problems.antiderivative,
@@ -99,6 +102,46 @@ def measure(name, folder, functions, seed, layers):
     return row | {"width": None if constant is None else own_width(model, u_test) / constant}
 
 
+def seconds(work, times=5):
+    """The median."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begin)
+    return float(np.median(taken))
+
+
+def cost():
+    """Seconds of fit and of making bands, of predict and interval; bytes of files without and with bands."""
+    ode, images = problems.nonlinear_ode(1000, 1000), problems.darcy(500, 500)
+    cases = {
+        "ODE, random network of 2000": (ode, ELMDeepONet(random_state=0)),
+        "ODE, infinite width": (ode, ELMDeepONet(InfiniteWidth("matern52", 0.1), random_state=0)),
+        "Darcy, infinite width": (images, ELMDeepONet(InfiniteWidth("matern52", 0.1), random_state=0)),
+    }
+    rows = []
+    for name, (d, model) in cases.items():
+
+        def bands(model=model):
+            model._confidence = None
+            model._confident()
+
+        fit = seconds(lambda d=d, model=model: model.fit(d.u_train, d.s_train, points=d.points))
+        row = {"case": name, "fit": fit, "bands": seconds(bands)}
+        row["predict"] = seconds(lambda d=d, model=model: model.predict(d.u_test))
+        row["interval"] = seconds(lambda d=d, model=model: model.interval(d.u_test))
+        with tempfile.TemporaryDirectory() as folder:
+            for kept in (False, True):
+                file = Path(folder) / "model"
+                model.save(file, bands=kept, inputs=False)
+                row["with_bands" if kept else "without_bands"] = file.stat().st_size
+        row["factor"] = 8 * model.operator_.C.shape[1] * min(model.operator_.C.shape[1], len(d.u_train))
+        rows.append(row)
+        print(row, flush=True)
+    COST.write_text(json.dumps(rows, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with data files")
@@ -107,8 +150,12 @@ def main():
     parser.add_argument("--layers", action="store_true", help="with layers, where they are better")
     parser.add_argument("--datasets", nargs="*")
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--cost", action="store_true", help="measure seconds and bytes instead")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.cost:
+        cost()
+        return
     names = arguments.datasets or list(
         dict.fromkeys([*MADE, *(n for n in datasets.names(arguments.data) if n not in MADE)])
     )

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "bands.json"
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+RESULTS, NOVELTY = FOLDER / "bands.json", FOLDER / "novelty.json"
+COST = FOLDER / "bands_cost.json"
 
 
 def load():
@@ -44,6 +46,30 @@ def table(results):
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def cost_table():
+    """What bands cost."""
+    lines = ["| model | beside fit | beside predict | file without, with bands |", "|---|---|---|---|"]
+    for row in json.loads(COST.read_text()):
+        fit, predict = row["bands"] / row["fit"], row["interval"] / row["predict"] - 1
+        sizes = " MB, ".join(f"{row[key] / 1e6:.1f}" for key in ("without_bands", "with_bands"))
+        lines.append(f"| {row['case']} | +{100 * fit:.0f} % | {100 * predict:+.0f} % | {sizes} MB |")
+    return "\n".join(lines)
+
+
+def novelty_table():
+    """Which new functions are flagged."""
+    lines = ["| training functions | new functions | error | flagged |", "|---|---|---|---|"]
+    for row in json.loads(NOVELTY.read_text())["flagged"]:
+        error = "" if row["error"] is None else f"{100 * row['error']:.2g} %"
+        lines.append(f"| {row['data']} | {row['kind']} | {error} | {100 * row['flagged']:.0f} % |")
+    return "\n".join(lines)
+
+
+def most_wrong():
+    """The largest part of ordinary functions that were flagged wrongly."""
+    return max(row["wrong"] for row in json.loads(NOVELTY.read_text())["wrong"])
 
 
 def figure(path):

@@ -6,8 +6,8 @@ Reads docs/paper/results.json, which `elmonet reproduce --full --out docs/paper`
 figures and where-we-differ.md beside it, and the table in README.md. Reads benchmarks/results/peers.json and
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
 docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
-bands.json, the table of docs/error-bars.md; from small_n.json, that of docs/method.md; from suggest.json, the
-table and the figure of docs/next-simulation.md.
+bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
+docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -57,7 +57,9 @@ def layers():
 
 def error_bars():
     """docs/error-bars.md with its table."""
-    return filled("docs/error-bars.md", bands=bands_page.table(bands_page.load()))
+    tables = {"bands": bands_page.table(bands_page.load()), "novelty": bands_page.novelty_table()}
+    tables["cost"] = bands_page.cost_table()
+    return filled("docs/error-bars.md", **tables)
 
 
 def method():
