@@ -102,14 +102,16 @@ def measure(name, folder, functions, seed, layers):
     return row | {"width": None if constant is None else own_width(model, u_test) / constant}
 
 
-def seconds(work, times=5):
-    """The median."""
+def medians(*works, times=15):
+    """The median seconds of each of some works, done in turn."""
     taken = []
     for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return float(np.median(taken))
+        marks = [time.perf_counter()]
+        for work in works:
+            work()
+            marks.append(time.perf_counter())
+        taken.append(np.diff(marks))
+    return np.median(taken, axis=0).tolist()
 
 
 def cost():
@@ -122,15 +124,14 @@ def cost():
     }
     rows = []
     for name, (d, model) in cases.items():
-
-        def bands(model=model):
-            model._confidence = None
-            model._confident()
-
-        fit = seconds(lambda d=d, model=model: model.fit(d.u_train, d.s_train, points=d.points))
-        row = {"case": name, "fit": fit, "bands": seconds(bands)}
-        row["predict"] = seconds(lambda d=d, model=model: model.predict(d.u_test))
-        row["interval"] = seconds(lambda d=d, model=model: model.interval(d.u_test))
+        row = {"case": name}
+        row["fit"], row["bands"], _, row["predict"], row["interval"] = medians(
+            lambda d=d, model=model: model.fit(d.u_train, d.s_train, points=d.points),
+            model._confident,
+            lambda d=d, model=model: model.predict(d.u_test),  # the first takes longer
+            lambda d=d, model=model: model.predict(d.u_test),
+            lambda d=d, model=model: model.interval(d.u_test),
+        )
         with tempfile.TemporaryDirectory() as folder:
             for kept in (False, True):
                 file = Path(folder) / "model"

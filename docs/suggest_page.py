@@ -50,7 +50,7 @@ def table(results):
 def figure(results, path):
     """Error against the number of simulations, medians over the seeds."""
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     fig, axes = plt.subplots(len(POOLS), len(NAMES), figsize=(12, 5.6), constrained_layout=True)
     for ax, ((name, pool), models) in zip(axes.ravel(), results.items(), strict=True):
@@ -60,6 +60,9 @@ def figure(results, path):
                 label = f"{model}, {way}"
                 ax.semilogy(models[model]["sizes"], errors, style, color=colour, label=label, markersize=4)
         ax.set(title=f"{NAMES[name]}, {pool} pool", xlabel="simulations")
+        ax.yaxis.set_major_locator(
+            LogLocator(subs=(1, 2, 5) if np.ptp(np.log10(ax.get_ylim())) < 2 else (1,))
+        )
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.yaxis.set_minor_formatter(NullFormatter())
         ax.spines[["top", "right"]].set_visible(False)

@@ -24,8 +24,8 @@ from elmonet._check import InputError, choice, number
 
 __all__ = ["Bands", "checked_coverage"]
 
-_LEVELS = 2001  # at which the quantiles of single values are kept
-_MOST_VALUES = 1_000_000  # that these quantiles are found from
+_LEVELS = 1001  # at which the quantiles of single values are kept
+_MOST_VALUES = 300_000  # that these quantiles are found from, and scales compared by
 _FLOOR = 1e-3  # of the root mean square of sigma: where nothing was missed, rounding would count
 _NARROWER = 0.97  # times the first scale's width, that another must not exceed
 _USUAL = 0.9  # the coverage at which widths are compared
@@ -73,20 +73,11 @@ class Bands:
         independent = int(numbers.max(initial=-1)) + 1
         if independent < 2:
             return None
-        found = [_scored(missed / g, numbers, places) for g in scales]
-        widths = [
-            _quantile(functions, _USUAL, independent, at_most=True) * float(np.mean(sigma[places] * g))
-            for (sigma, functions, _), g in zip(found, scales, strict=True)
-        ]
-        # The likelihood of normal errors with these scales, up to a constant; but bands shall not be wider.
-        likely = [
-            float(-np.mean(np.log(sigma[places])) - np.mean(np.log(g)))
-            for (sigma, _, _), g in zip(found, scales, strict=True)
-        ]
-        narrow = [i == 0 or width <= _NARROWER * widths[0] for i, width in enumerate(widths)]
-        best = int(np.argmax(np.where(narrow, likely, -np.inf)))
-        sigma, functions, scores = found[best]
-        scores = scores[:, :: ceil(missed.size / _MOST_VALUES)]
+        # The scale is chosen by some of the places.
+        few = slice(None, None, ceil(missed.size / _MOST_VALUES))
+        best = _best_scale(missed[:, few], [g[:, few] if g.shape[1] > 1 else g for g in scales], numbers)
+        sigma, functions, scores = _scored(missed / scales[best], numbers, places)
+        scores = scores[:, few]
         points = np.quantile(scores[np.isfinite(scores)], np.linspace(0, 1, _LEVELS))
         return cls(sigma, functions, points, independent, best, widen)
 
@@ -123,29 +114,59 @@ def checked_coverage(coverage: float) -> float:
     return coverage
 
 
+def _best_scale(missed: np.ndarray, scales: list[np.ndarray], numbers: np.ndarray) -> int:
+    """The most likely scale, of those that make bands for whole functions narrower than the first."""
+    if len(scales) == 1:
+        return 0
+    places, likely, widths = np.arange(missed.shape[1]), [], []
+    for g in scales:
+        sigma, functions, _ = _scored(missed / g, numbers, places)
+        # The likelihood of normal errors with these scales, up to a constant.
+        likely.append(-float(np.mean(np.log(sigma)) + np.mean(np.log(g))))
+        quantile = _quantile(functions, _USUAL, numbers.max() + 1, at_most=True)
+        widths.append(quantile * float(np.mean(sigma * g)))
+    narrow = [i == 0 or width <= _NARROWER * widths[0] for i, width in enumerate(widths)]
+    return int(np.argmax(np.where(narrow, likely, -np.inf)))
+
+
 def _scored(
     missed: np.ndarray, numbers: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sigma (R,), the scores of functions (n,) sorted, and those of single values (n, R)."""
     known = np.isfinite(missed)
-    missed = np.where(known, np.abs(missed), 0.0)
+    missed = np.abs(missed) if known.all() else np.where(known, np.abs(missed), 0.0)
     # Sums over the functions of each group, which leave each other out.
-    order = np.argsort(numbers, kind="stable")
-    first = np.searchsorted(numbers[order], np.arange(numbers.max() + 1))
-    sums = _by_place(np.add.reduceat(missed[order] ** 2, first, axis=0), places)
-    count = _by_place(np.add.reduceat(known[order], first, axis=0, dtype=np.float64), places)
-    total, all_known = sums.sum(axis=0), count.sum(axis=0)
+    sums, count = (_by_place(_by_group(part, numbers), places) for part in (missed**2, known))
+    total, all_known = sums.sum(axis=0), count.sum(axis=0, dtype=np.float64)
     sigma = np.sqrt(total / np.maximum(all_known, 1))
     floor = _FLOOR * float(np.sqrt(np.mean(sigma**2))) + np.finfo(np.float64).tiny
     others = np.maximum(total - sums, 0) / np.maximum(all_known - count, 1)
-    scores = missed / np.maximum(np.sqrt(others), floor)[np.ix_(numbers, places)]
+    np.sqrt(others, out=others)
+    np.maximum(others, floor, out=others)
+    if not (_in_order(numbers, len(others)) and _in_order(places, others.shape[1])):
+        others = others[np.ix_(numbers, places)]
+    scores = missed / others
     functions = np.sort(scores.max(axis=1))
-    return np.maximum(sigma, floor), functions, np.where(known, scores, np.nan)
+    return np.maximum(sigma, floor), functions, scores if known.all() else np.where(known, scores, np.nan)
+
+
+def _by_group(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Functions of the same number together."""
+    if _in_order(numbers, len(values)):
+        return values
+    order = np.argsort(numbers, kind="stable")
+    first = np.searchsorted(numbers[order], np.arange(numbers.max() + 1))
+    return np.add.reduceat(values[order], first, axis=0, dtype=np.float64)
+
+
+def _in_order(numbers: np.ndarray, n: int) -> bool:
+    """Whether they are 0, 1, ..., n - 1."""
+    return np.array_equal(numbers, np.arange(n))
 
 
 def _by_place(sums: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Columns of the same place together."""
-    if np.array_equal(places, np.arange(sums.shape[1])):
+    if _in_order(places, sums.shape[1]):
         return sums
     return np.stack([sums[:, places == place].sum(axis=1) for place in range(places.max() + 1)], axis=1)
 

@@ -284,7 +284,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         Random weights are stored as their seed, so that the file stays small, or in full with
         ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
         ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
-        What bands need is part of the file, 64 numbers for each feature of the branch; ``bands=False`` leaves
+        What bands need is part of the file, 48 numbers for each feature of the branch; ``bands=False`` leaves
         it out. So are the training inputs, which `suggest` needs; ``inputs=False`` leaves them out.
         """
         fitted = self._fitted()

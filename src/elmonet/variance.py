@@ -26,7 +26,7 @@ from elmonet.solve.solution import Fit
 
 __all__ = ["Variance"]
 
-_ROWS = 64  # random combinations
+_ROWS = 48  # random combinations
 
 
 @dataclass(frozen=True)

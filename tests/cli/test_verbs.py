@@ -250,7 +250,7 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert found["kind"] == "data"
     keys = {"kind", "path", "bytes", "format", "arrays", "skipped", "roles", "reasons", "error"}
     assert found.keys() == keys
-    errors = {"expected_error", "error_kind", "loo_error"}
+    errors = {"expected_error", "expected_error_interval", "error_kind", "loo_error"}
     keys = errors | {"understood", "test_error", "test_coverage", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys | {"summary", "leaderboard"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys | {"alpha"}

@@ -73,7 +73,7 @@ def test_what_was_missed_is_what_refits_miss(ode):
         for i, rest in enumerate(~np.eye(25, dtype=bool))
     ]
     g = np.ones(25) if bands.scale == 0 else np.sqrt(variance)
-    if bands.scale == 1:  # p1 is above what is kept exactly: the variance is known to sqrt(2 / 64)
+    if bands.scale == 1:  # p1 is above what is kept exactly: the variance is known to sqrt(2 / 48)
         np.testing.assert_allclose(bands.sigma, np.sqrt(np.mean((np.array(missed).T / g) ** 2, 1)), rtol=0.2)
     else:
         np.testing.assert_allclose(bands.sigma, np.sqrt(np.mean(np.array(missed) ** 2, axis=0)), rtol=1e-6)
@@ -101,7 +101,7 @@ def test_variance_of_a_kernel_is_that_of_the_gaussian_process(kernel):
 
 @pytest.mark.numerics
 def test_random_combinations_give_the_variance(ode):
-    """64 of them, to sqrt(2 / 64) of its size, whatever the function."""
+    """48 of them, to sqrt(2 / 48) of its size, whatever the function."""
     model = ELMDeepONet(random_state=0).fit(ode.u_train, ode.s_train, points=ode.points)
     variance, fit = model._confident().variance, model.solution_.fit
     Z = model.inputs_.seen(ode.u_test)
@@ -288,3 +288,17 @@ def test_a_single_function_or_group_has_no_bands(ode, tmp_path):
         model.save(tmp_path / "few.elmonet")
         with pytest.raises(InputError, match="single function"):
             model.interval(ode.u_test)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_learned_where_there_is_nothing_to_learn(seed):
+    """Errors that no input tells: the mean of the others falls as a function rises, which is no rule."""
+    rng = np.random.default_rng(seed)
+    u, noise = rng.normal(size=(80, 5)), rng.normal(size=(80, 6)) * rng.lognormal(size=(80, 1))
+    model = ELMDeepONet(InfiniteWidth("rbf", 0.05), POD(), scale_inputs=False)
+    model.fit(u, u[:, :1] + 0.1 * noise, points=np.arange(6.0))
+    learned = model._confident().learned
+    assert (learned.numbers[:2] >= 0).all()
+    new = rng.normal(size=(300, 5))
+    low, high = model.interval(new, 0.9)
+    assert np.ptp(high - low, axis=0).max() < 5 * np.mean(high - low)

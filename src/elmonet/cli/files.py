@@ -18,6 +18,7 @@ from elmonet.cli.telling import (
     SensorsName,
     Told,
     Transpose,
+    error_facts,
 )
 from elmonet.cli.understanding import flags, understood
 
@@ -41,8 +42,8 @@ def info(
             "--json",
             help="Print one JSON object and nothing else: kind (model or data), path, bytes; for a model "
             "input_shape, inputs, output_shape, components, points, low, high, branch, trunk, "
-            "expected_error, error_kind, residual, alpha, condition; for data format, arrays, skipped, "
-            "roles, reasons, error.",
+            "expected_error, expected_error_interval, error_kind, residual, alpha, condition; for data "
+            "format, arrays, skipped, roles, reasons, error.",
         ),
     ] = False,
 ) -> None:
@@ -198,9 +199,7 @@ def _tell_model(told: Told, file: Path) -> None:
         points=points.shape,
         low=low,
         high=high,
-        expected_error=model.expected_error_,
-        error_kind=model.error_kind_,
-        **({"loo_error": model.expected_error_} if model.error_kind_ == "leave-one-out" else {}),
+        **error_facts(model),
     )
     if hasattr(model, "layers_"):
         _tell_layers(told, model)

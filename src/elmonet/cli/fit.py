@@ -21,6 +21,7 @@ from elmonet.cli.telling import (
     Stopped,
     Told,
     Transpose,
+    error_facts,
 )
 from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
 from elmonet.destination import destination
@@ -123,10 +124,10 @@ def fit(
         bool,
         typer.Option(
             "--json",
-            help="Print one JSON object and nothing else: understood, summary, expected_error, error_kind, "
-            "leaderboard, test_error; with a width understood, expected_error, error_kind, alpha, "
-            "test_error; in blocks understood, functions, expected_error, error_kind, alpha, rate; "
-            "seconds, wrote. loo_error is there if the error is a leave-one-out error.",
+            help="Print one JSON object and nothing else: understood, expected_error, "
+            "expected_error_interval, error_kind, seconds, wrote; chosen automatically summary, leaderboard, "
+            "test_error, test_coverage; with a width alpha, test_error, test_coverage; in blocks functions, "
+            "alpha, rate. loo_error is there if the error is a leave-one-out error.",
         ),
     ] = False,
 ) -> None:
@@ -246,7 +247,7 @@ def _fit_in_memory(
     if hasattr(model, "leaderboard_"):
         told.line(model.summary())
         told.fact(summary=model.summary(), leaderboard=model.leaderboard_)
-        told.fact(**_error_facts(model.expected_error_, model.error_kind_))
+        told.fact(**error_facts(model))
     else:
         _tell_solution(told, model)
     if data.u_test is not None:
@@ -315,12 +316,7 @@ def _tell_solution(told: Told, model: Any, more: str = "") -> None:
         f"expected error {solution.expected_error:.3g} ({kind_in_words(solution.error_kind)}), alpha "
         f"{solution.alpha:.2g} ({solution.method}){more}"
     )
-    told.fact(alpha=solution.alpha, **_error_facts(solution.expected_error, solution.error_kind))
-
-
-def _error_facts(error: float, kind: str) -> dict[str, Any]:
-    facts = {"expected_error": error, "error_kind": kind}
-    return facts | ({"loo_error": error} if kind == "leave-one-out" else {})
+    told.fact(alpha=solution.alpha, **error_facts(model))
 
 
 def _stored_bytes(path: Path) -> int:

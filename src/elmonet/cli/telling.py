@@ -25,6 +25,7 @@ __all__ = [
     "Told",
     "Transpose",
     "complain",
+    "error_facts",
     "one_or_more",
     "plain_warnings",
 ]
@@ -142,3 +143,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def error_facts(model: Any) -> dict[str, Any]:
+    """What a model says of its error, for programs."""
+    error, kind = model.expected_error_, model.error_kind_
+    facts = {"expected_error": error, "expected_error_interval": model.expected_error_interval_}
+    return facts | {"error_kind": kind} | ({"loo_error": error} if kind == "leave-one-out" else {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 
 from elmonet.bands import Bands
 from elmonet.form.outputs import OutputForm
@@ -15,6 +16,7 @@ from elmonet.variance import Variance
 
 __all__ = ["Confidence", "Learned"]
 
+_STEEPEST = 2.0  # power that is believed
 _LEAST = 1e-6  # of the largest error: smaller ones count as this
 
 
@@ -22,8 +24,8 @@ _LEAST = 1e-6  # of the largest error: smaller ones count as this
 class Learned:
     """The size of the error, learned from functions left out.
 
-    The logarithm of what was missed of function i is regressed on the features, as one more output, and then
-    by ordinary least squares on what that says of it left out and on the logarithm of its standard deviation.
+    The logarithm of what was missed of function i is regressed on the features, as one more output; then, by
+    least squares, on what that says of it left out and on the logarithm of its standard deviation.
 
     Attributes
     ----------
@@ -46,7 +48,8 @@ class Learned:
         w = np.ones(len(size)) if weights is None else weights
         row, left_out = fit.regressed(log_size * w)
         both = np.column_stack([np.log(deviation), left_out / w])
-        powers = np.linalg.lstsq(both - both.mean(axis=0), log_size)[0]
+        # Not negative: what a mean of the others says of a function falls as that function rises.
+        powers = np.minimum(nnls(both - both.mean(axis=0), log_size)[0], _STEEPEST)
         sizes = np.exp(both @ powers)
         return cls(row, np.array([*powers, sizes.min(), sizes.max()])), sizes
 

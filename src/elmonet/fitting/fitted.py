@@ -59,15 +59,14 @@ class Fitted:
     ) -> tuple[Any, Any]:
         """The lower and the upper end of bands, in the shapes of predictions."""
         there = self._places(points, len(Z))
-        times = confidence.bands.times(coverage, of)
-        z, spread = self._with_spread(Z, there, confidence)
-        return self._finished(z - times * spread, X, there), self._finished(z + times * spread, X, there)
+        z, half = self._with_spread(Z, there, confidence, confidence.bands.times(coverage, of))
+        low = z - half
+        return self._finished(low, X, there), self._finished(np.add(z, half, out=half), X, there)
 
     def with_std(self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence) -> tuple[Any, Any]:
         """Predictions, and the standard deviations of their errors."""
         there = self._places(points, len(Z))
-        z, spread = self._with_spread(Z, there, confidence)
-        std = spread * confidence.bands.widen
+        z, std = self._with_spread(Z, there, confidence, confidence.bands.widen)
         if self.outputs.logs is not None:  # the error of a logarithm is a relative one
             std = std * self.outputs.values(z, there.points)
         return self._finished(z, X, there), self._unpacked(std, there)
@@ -122,12 +121,12 @@ class Fitted:
         return P, None if there.own is None else np.tile(there.own.index, c)
 
     def _with_spread(
-        self, Z: np.ndarray, there: _Places, confidence: Confidence
+        self, Z: np.ndarray, there: _Places, confidence: Confidence, times: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Values as the operator gives them, and the size of the error to expect of each."""
+        """Values as the operator gives them, and so many times the size of the error to expect of each."""
         coefficients, g = confidence.with_coefficients(self.operator, Z)
         P, index = self._seen(there)
-        sigma = confidence.sigma_at(self.outputs, there.points)
+        sigma = times * confidence.sigma_at(self.outputs, there.points)
         spread = sigma * g[:, None] if index is None else sigma * g[index]
         return self.operator.values(coefficients, P, index), spread
 

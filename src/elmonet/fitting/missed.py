@@ -60,16 +60,20 @@ def missed_left_out(fitted: Fitted, training: Training, variance: Variance) -> n
     """
     fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
     assert fit is not None
-    target, left_out = fitted.outputs.target(training.y), fit.left_out().T
-    missed = target - (left_out if weights is None else left_out / weights[:, None])
+    w = 1.0 if weights is None else weights
+    inside, missed_inside = ((part / w).T for part in fit.coefficients_left_out())
+    target = fitted.outputs.target(training.y)
+    outside = target - product(inside, operator.basis.T)  # of the trunk's span
+    missed = outside + product(missed_inside, operator.basis.T)
     if training.groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
         # Rounding of C shows in the residuals, which are not e = (1 - h) missed. New functions have more in
         # the directions in which C is rounded most, unless their features miss just these parts.
         Z, spread = fitted.seen(training.X), fit.left_out_variance()[:, None]
         rounding = target - operator.at_training_points(Z) - missed / spread
         missed += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
-    if "outputs" in learns_from(operator.trunk):
-        missed += _seen_by_trunk(target, operator.basis)
+    beyond = np.linalg.norm(outside) > _NOTHING * np.linalg.norm(target)
+    if beyond and "outputs" in learns_from(operator.trunk):
+        missed += outside * _seen_by_trunk(inside)[:, None]
     return missed
 
 
@@ -113,21 +117,17 @@ def from_unseen(
     return replace(known, bands=replace(bands, scale=known.bands.scale))
 
 
-def _seen_by_trunk(target: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """What more a trunk would miss of outputs (n, R) that it had not learned from, its basis being Q (R, r).
+def _seen_by_trunk(inside: np.ndarray) -> np.ndarray:
+    """How much more a trunk misses of functions (n,) that it has not learned from, as a part of its misses.
 
-    Of function i it misses ``o_i = y_i - Q Q' y_i``. Left out, about ``o_i / (1 - h_i)``, as in a regression
-    on the coefficients ``q_i = Q' y_i``, with the leverages ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
+    Of function i it misses ``o_i = y_i - Q q_i`` with ``q_i = Q' y_i``, the rows of `inside` (n, r). Left out,
+    about ``o_i / (1 - h_i)``, as in a regression on q_i, with ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
     """
-    inside = product(target, Q)
-    outside = target - product(inside, Q.T)
-    if np.linalg.norm(outside) <= _NOTHING * np.linalg.norm(target):
-        return np.zeros_like(target)
     values, V = eigh(gram(inside.T), lower=True)
     kept = values > _NOTHING * values[-1]
     U = product(inside, V[:, kept]) / np.sqrt(values[kept])
     h = np.einsum("ij,ij->i", U, U)
-    return outside * (1 / np.maximum(1 - h, 1 / len(h)) - 1)[:, None]
+    return 1 / np.maximum(1 - h, 1 / len(h)) - 1
 
 
 def _scales(*scales: np.ndarray) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ __all__ = ["Problem", "lifted"]
 _COLLAPSED = 0.1  # a rank below this part of what the shape allows deserves a word
 
 
-_FOR_NUMBERS = np.logspace(-9, 0, 19)  # of s_max^2: alphas to try for numbers
+_FOR_NUMBERS = 10.0 ** np.arange(-9, 0, 2)  # of s_max^2: alphas to try for numbers
 
 
 @dataclass
@@ -40,10 +40,14 @@ class _Kept:
 
     def left_out(self) -> np.ndarray:
         """What the fit without function i predicts for it: (M, N), in the units of the caller."""
+        inside, missed = self.coefficients_left_out()
+        return product(self.basis, inside - missed)
+
+    def coefficients_left_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs in the trunk's basis (r, N), and what of them is missed of functions left out."""
         if self.factor is None:  # nothing was fitted
-            return np.zeros((len(self.basis), self.QtG.shape[1]))
-        missed = self.factor.left_out(self.QtG, self.alpha)
-        return product(self.basis, self.QtG - missed) / self.unit
+            return self.QtG / self.unit, self.QtG / self.unit
+        return self.QtG / self.unit, self.factor.left_out(self.QtG, self.alpha) / self.unit
 
     def left_out_variance(self) -> np.ndarray:
         """``1 / (1 - h_i)`` (N,), see `Factor`; one where nothing was fitted."""

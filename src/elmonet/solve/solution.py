@@ -24,6 +24,9 @@ class Fit(Protocol):
     def left_out(self) -> np.ndarray:
         """What the fit without function i predicts for it: (M, N), in the units of G."""
 
+    def coefficients_left_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs in the trunk's basis (r, N), and what of them is missed of functions left out."""
+
     def left_out_variance(self) -> np.ndarray:
         """``1 / (1 - h_i)`` (N,): the variance of function i given the others, in units of the noise."""
 

@@ -31,6 +31,7 @@ class Tridiagonal(Factor):
     """A `Factor`: ``B'B = Q D Q'`` with D tridiagonal, for B (p1, N) with 1 < N <= p1."""
 
     method = "tridiagonal"
+    _last_diagonals: Any = ((), None)
 
     def __init__(self, B: np.ndarray):
         self.B = B
@@ -108,7 +109,14 @@ class Tridiagonal(Factor):
         return solved.T
 
     def _diagonals_of_inverse(self, alphas: np.ndarray) -> np.ndarray:
-        """``diag((B'B + a)^-1)`` for every a: (alphas, N)."""
+        """``diag((B'B + a)^-1)`` for every a: (alphas, N); those of the last alphas are kept."""
+        known, found = self._last_diagonals
+        if not np.isin(alphas, known).all():
+            known, found = self._last_diagonals = alphas.copy(), self._new_diagonals(alphas)
+        same = np.array_equal(known, alphas)
+        return found if same else found[[int(np.argmax(known == a)) for a in alphas]]
+
+    def _new_diagonals(self, alphas: np.ndarray) -> np.ndarray:
         factors = [self._factor(a) for a in alphas]
         S = np.sqrt([S2 for S2, _ in factors])  # (alphas, N)
         L = np.array([beside for _, beside in factors])
