@@ -120,8 +120,8 @@ def from_unseen(
 def _seen_by_trunk(inside: np.ndarray) -> np.ndarray:
     """How much more a trunk misses of functions (n,) that it has not learned from, as a part of its misses.
 
-    Of function i it misses ``o_i = y_i - Q q_i`` with ``q_i = Q' y_i``, the rows of `inside` (n, r). Left out,
-    about ``o_i / (1 - h_i)``, as in a regression on q_i, with ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
+    Of function i it misses ``o_i = y_i - Q q_i`` with ``q_i = Q' y_i``, the rows of `inside` (n, r). Of one
+    left out it is about ``o_i / (1 - h_i)``, as in a regression on q_i: ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
     """
     values, V = eigh(gram(inside.T), lower=True)
     kept = values > _NOTHING * values[-1]
