@@ -121,7 +121,7 @@ def _seen_by_trunk(inside: np.ndarray) -> np.ndarray:
     """How much more a trunk misses of functions (n,) that it has not learned from, as a part of its misses.
 
     Of function i it misses ``o_i = y_i - Q q_i`` with ``q_i = Q' y_i``, the rows of `inside` (n, r). Of one
-    left out it is about ``o_i / (1 - h_i)``, as in a regression on q_i: ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
+    left out it is about ``o_i / (1 - h_i)``, as in a regression: ``h_i = q_i' (sum_j q_j q_j')^-1 q_i``.
     """
     values, V = eigh(gram(inside.T), lower=True)
     kept = values > _NOTHING * values[-1]
