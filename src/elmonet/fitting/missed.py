@@ -63,17 +63,16 @@ def missed_left_out(fitted: Fitted, training: Training, variance: Variance) -> n
     w = 1.0 if weights is None else weights
     inside, missed_inside = ((part / w).T for part in fit.coefficients_left_out())
     target = fitted.outputs.target(training.y)
-    outside = target - product(inside, operator.basis.T)  # of the trunk's span
-    missed = outside + product(missed_inside, operator.basis.T)
+    missed = target - product(inside - missed_inside, operator.basis.T)
     if training.groups is None and (fitted.solution.condition or 0.0) > _ROUNDED:
         # Rounding of C shows in the residuals, which are not e = (1 - h) missed. New functions have more in
         # the directions in which C is rounded most, unless their features miss just these parts.
         Z, spread = fitted.seen(training.X), fit.left_out_variance()[:, None]
         rounding = target - operator.at_training_points(Z) - missed / spread
         missed += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
-    beyond = np.linalg.norm(outside) > _NOTHING * np.linalg.norm(target)
-    if beyond and "outputs" in learns_from(operator.trunk):
-        missed += outside * _seen_by_trunk(inside)[:, None]
+    whole = inside.shape[1] >= min(target.shape)  # then the trunk holds all that it has learned from
+    if "outputs" in learns_from(operator.trunk) and not whole:
+        missed += (target - product(inside, operator.basis.T)) * _seen_by_trunk(inside)[:, None]
     return missed
 
 
