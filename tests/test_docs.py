@@ -144,17 +144,17 @@ def test_the_committed_bands_show_what_we_claim():
     """Coverage, width and correlation, means over seeds; and what bands cost."""
     pages = runpy.run_path(str(ROOT / "docs" / "bands_page.py"))
     rounding = {"antiderivative", "inverse_source", "lno_reaction_diffusion"}  # errors of 1e-9 and less
-    few_points = {"torchphysics_diffusion2d": 0.055}  # three seeds, 120 tests: the page says so
     for (name, layers), rows in pages["load"]().items():
         found = {key: pages["mean"](rows, key) for key in ("function_90", "point_95", "width")}
         if name in rounding or rows[0]["functions"] < 200:
             continue
-        assert found["function_90"] == pytest.approx(0.9, abs=few_points.get(name, 0.03)), name
+        assert found["function_90"] == pytest.approx(0.9, abs=0.025), name
         assert found["point_95"] == pytest.approx(0.95, abs=0.02), name
-        assert layers or name in few_points or found["width"] <= 1, name
+        assert layers or found["width"] <= 1, name
         if not layers and name in ("nonlinear_ode", "darcy", "burgers"):
-            assert pages["mean"](rows, "correlation") >= 0.58, name
+            assert pages["mean"](rows, "correlation") >= 0.6, name
     for row in json.loads((ROOT / "benchmarks" / "results" / "bands_cost.json").read_text()):
+        assert row["bands"] <= 0.3 * row["fit"], row["case"]
         assert row["interval"] <= 1.5 * row["predict"], row["case"]
         assert row["with_bands"] - row["without_bands"] <= row["factor"], row["case"]
     assert pages["most_wrong"]() <= 0.01
