@@ -203,7 +203,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
-        self._found = None
+        self._found = self._confidence = None
         return self
 
     def predict(self, X: Any, points: Any = None, *, return_std: bool = False) -> Any:

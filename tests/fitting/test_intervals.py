@@ -302,3 +302,13 @@ def test_nothing_is_learned_where_there_is_nothing_to_learn(seed):
     new = rng.normal(size=(300, 5))
     low, high = model.interval(new, 0.9)
     assert np.ptp(high - low, axis=0).max() < 5 * np.mean(high - low)
+
+
+def test_merged_functions_make_old_bands_invalid(ode):
+    one, other = (
+        ELMDeepONet(Linear(), scale_inputs=False).partial_fit(u, s, points=ode.points)
+        for u, s in zip(np.split(ode.u_train, 2), np.split(ode.s_train, 2), strict=True)
+    )
+    one.calibrate(ode.u_test, ode.s_test).merge(other)
+    with pytest.raises(InputError, match="calibrate"):
+        one.interval(ode.u_test)
