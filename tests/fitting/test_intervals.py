@@ -264,8 +264,14 @@ def test_layers_have_bands_that_follow_their_last_update(tmp_path):
     model.save(tmp_path / "layers.elmonet")
     np.testing.assert_array_equal(load(tmp_path / "layers.elmonet").interval(data.u_test, 0.9), band)
     model.save(tmp_path / "small.elmonet", bands=False)
+    without = load(tmp_path / "small.elmonet")
     with pytest.raises(InputError, match="without them"):
-        load(tmp_path / "small.elmonet").interval(data.u_test)
+        without.interval(data.u_test)
+    without.calibrate(data.u_test[:30], data.s_test[:30])
+    held = inside(without.interval(data.u_test[30:], 0.8), data.s_test[30:])
+    assert held.mean() == pytest.approx(0.8, abs=0.15)
+    with pytest.raises(InputError, match="at least two"):
+        without.calibrate(data.u_test[:1], data.s_test[:1])
 
 
 def test_automatic_choice_widens_bands_by_what_its_choice_hides(ode):

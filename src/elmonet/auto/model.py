@@ -247,6 +247,11 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """Lower and upper ends of bands around `predict`, as by `ELMDeepONet.interval`."""
         return self._best().interval(X, coverage, of, points)
 
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Make the bands from functions that the model has not seen, as by `ELMDeepONet.calibrate`."""
+        self._best().calibrate(X, y)
+        return self
+
     def calibration(self, X: Any, y: Any) -> Calibration:
         """How well the bands hold on other functions, as by `ELMDeepONet.calibration`."""
         return self._best().calibration(X, y)

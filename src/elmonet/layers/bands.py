@@ -41,16 +41,22 @@ class LayerBands:
     def of(cls, chain: Chain, problem: Problem, seed: int) -> LayerBands | None:
         """From the functions of a problem that were held out of all layers; None if these are too few."""
         unseen = problem.of(np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups)))
-        grid, n = problem.grid, len(unseen.u)
+        s, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
+        return cls.of_missed(unseen.s - s, update, problem.grid, unseen.groups)
+
+    @classmethod
+    def of_missed(
+        cls, missed: np.ndarray, update: np.ndarray, grid: Grid, groups: np.ndarray | None = None
+    ) -> LayerBands | None:
+        """From what was missed (n, c, *shape) of functions, and their last updates; None if too few."""
+        n, least = len(missed), _LEAST * float(np.mean(update**2))
         if n < 2:
             return None
-        s, update = chain.with_last_update(unseen.u, unseen.first, grid)
-        missed, least = unseen.s - s, _LEAST * float(np.mean(update**2))
         scales = [np.ones_like(missed)] + ([_scale(update, least, grid, grid)] if least > 0 else [])
         found = [_around(missed / g, grid) for g in scales]
         rows = [(g * others).reshape(n, -1) for g, (_, others) in zip(scales, found, strict=True)]
         component = np.repeat(np.arange(missed.shape[1]), grid.size)
-        bands = Bands.of(missed.reshape(n, -1), rows, unseen.groups, places=component)
+        bands = Bands.of(missed.reshape(n, -1), rows, groups, places=component)
         return None if bands is None else cls(bands, found[bands.scale][0], least, grid)
 
     def spread(self, update: np.ndarray, grid: Grid) -> np.ndarray:

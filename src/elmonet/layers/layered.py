@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,12 +66,19 @@ class Layered:
         states, update = self._with_last_update(u, grid, order)
         return states, self.confident().spread(update, grid)
 
+    def calibrated(self, u: Any, truth: np.ndarray) -> Layered | None:
+        """The same, with bands from functions on the training grid that it has not seen; None if too few."""
+        grid = self.form.grid
+        states, update = self._with_last_update(u, grid, self.form.order)
+        bands = LayerBands.of_missed(truth - states, update, grid)
+        return None if bands is None else replace(self, bands=bands)
+
     def confident(self) -> LayerBands:
         """The bands, or an error."""
         if self.bands is None:
             raise InputError(
                 "this model has no bands: its file was written without them, or too few functions were held "
-                "out. Fit it again, to more functions, and save it with bands."
+                "out. Give functions that it has not seen to calibrate(u, s)."
             )
         return self.bands
 

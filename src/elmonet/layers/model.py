@@ -159,11 +159,18 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         low, high = states - times * spread, states + times * spread
         return found.finished(low, there), found.finished(high, there)
 
+    def calibrate(self, u: Any, s: Any) -> Self:
+        """Make the bands from functions that the model has not seen: outputs s at the training points."""
+        found = self._fitted().calibrated(self._given(u), self._truth(s))
+        if found is None:
+            raise InputError(f"calibrate needs functions to learn from, at least two; got {count_of(u)}.")
+        self._found = found
+        return self
+
     def calibration(self, u: Any, s: Any) -> Calibration:
         """How well the bands hold on other functions, with outputs s at the training points: print it."""
         found = self._fitted()
-        form, bands = found.form, found.confident().bands
-        truth = form.states(form.outputs.rows(checked_outputs(s, form.outputs)))
+        form, bands, truth = found.form, found.confident().bands, self._truth(s)
         states, spread = found.with_spread(self._given(u), form.grid, form.order)
         missed, spread = (A.reshape(len(truth), -1) for A in (truth - states, spread))
         return calibration_of(bands, missed, spread, 1.0, float(np.sqrt(np.mean(truth**2))))
@@ -230,6 +237,11 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
+
+    def _truth(self, s: Any) -> np.ndarray:
+        """Outputs at the training points, as layers see them."""
+        form = self._fitted().form
+        return form.states(form.outputs.rows(checked_outputs(s, form.outputs)))
 
     def _where(self, u: Any, points: Any) -> tuple[Any, Places]:
         """Inputs, checked, and where they are known and outputs are wanted; warns of strange inputs."""
