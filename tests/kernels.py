@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 NATIVE = "native"  # whatever OpenBLAS finds this machine to be
 KERNELS = (NATIVE, "Haswell", "Sandybridge", "Nehalem")
@@ -29,19 +30,25 @@ def in_use(env):
     return sorted({library.get("architecture", "?") for library in json.loads(told.stdout)})
 
 
+def tested(kernel, threads):
+    """Run the tests: a line of the table, and what they printed if some failed."""
+    env = environment(kernel, threads)
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "numerics", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    outcome = re.sub(r"[=\s]*(.*?) in .*", r"\1", ran.stdout.strip().splitlines()[-1])
+    line = f"{kernel:12} {', '.join(in_use(env)):24} {threads:7}  {outcome}"
+    return line, ran.stdout[-5000:] + ran.stderr[-2000:] if ran.returncode else ""
+
+
 def main(kernels):
     failed = 0
     print(f"{'kernel':12} {'in use':24} threads  outcome", flush=True)
-    for kernel in kernels:
-        for threads in THREADS:
-            env = environment(kernel, threads)
-            command = [sys.executable, "-m", "pytest", "-q", "-m", "numerics", "-p", "no:cacheprovider"]
-            ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-            outcome = re.sub(r"[=\s]*(.*?) in .*", r"\1", ran.stdout.strip().splitlines()[-1])
-            print(f"{kernel:12} {', '.join(in_use(env)):24} {threads:7}  {outcome}", flush=True)
-            if ran.returncode:
-                failed += 1
-                print(ran.stdout[-5000:], ran.stderr[-2000:], flush=True)
+    for threads in THREADS:
+        # As many at a time as leave each its threads.
+        with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // threads)) as pool:
+            for line, printed in pool.map(tested, kernels, [threads] * len(kernels)):
+                print(line, printed, sep="\n" if printed else "", flush=True)
+                failed += bool(printed)
     print(f"{len(kernels) * len(THREADS) - failed} passed, {failed} failed")
     return failed > 0
 
