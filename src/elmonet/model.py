@@ -206,7 +206,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         self._found = self._confidence = None
         return self
 
-    def predict(self, X: Any, points: Any = None, *, return_std: bool = False) -> Any:
+    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
         """Output functions at the training points, in the shape of the training outputs, or at other points.
 
         At points (M, d), the outputs are (N, M), at points (H, W, d) they are (N, H, W), with components
@@ -215,17 +215,22 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         on disk see `predict_blocks`.
 
         With `return_std`, the predictions and the standard deviations of their errors, in the same shape; see
-        `interval` for bands.
+        `interval` for bands. With `derivative` (d,), derivatives instead, so often in each coordinate, as
+        (1, 0): exact ones of the prediction, if the trunk has them (`Legendre`, `Sinusoid`, smooth networks).
         """
         fitted = self._fitted()
         if is_dask(X):
-            if return_std:
+            if return_std or derivative is not None:
                 raise InputError(
-                    "return_std is for arrays in memory: predict a block of functions at a time."
+                    "return_std and derivative are for arrays in memory: predict some functions at a time."
                 )
             return predict_dask(self, fitted, X, points)
         Z = fitted.seen(fitted.inputs.rows(self, X))
         self._memory.warn(Z)
+        if derivative is not None:
+            if return_std:
+                raise InputError("standard deviations of derivatives are not known: leave return_std out.")
+            return fitted.derivative(X, Z, points, derivative)
         if return_std:
             return fitted.with_std(X, Z, points, self._confident())
         return fitted.predict(X, Z, points)

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from elmonet._blas import product
-from elmonet.features.base import features_of, features_times
+from elmonet.features.base import features_of, features_times, jet_of
+from elmonet.features.jet import Jet
 from elmonet.solve import Solution
 
 __all__ = ["Operator"]
@@ -57,13 +58,18 @@ class Operator:
         return features_times(self.branch, Z, self.C.T)
 
     def values(
-        self, coefficients: np.ndarray, P: np.ndarray | None = None, index: np.ndarray | None = None
+        self,
+        coefficients: np.ndarray,
+        P: np.ndarray | None = None,
+        index: np.ndarray | None = None,
+        orders: tuple[int, ...] | None = None,
     ) -> np.ndarray:
         """From coefficients: (N, M) at the training points, (N, n) at points P (n, d).
 
-        With an `index` (n,), (n,): at each point the value of one function.
+        With an `index` (n,), (n,): at each point the value of one function. With `orders` (d,), derivatives
+        at points P, in the coordinates that the trunk sees.
         """
-        Q = self.basis if P is None else self._functions(P)
+        Q = self.basis if P is None else self._functions(P, orders)
         if index is None:
             return product(coefficients, Q.T)
         return np.einsum("kr,kr->k", Q, coefficients[index])
@@ -74,9 +80,12 @@ class Operator:
             return features_times(self.branch, Z, self._readout.T)
         return self.values(self.coefficients(Z))
 
-    def _functions(self, P: np.ndarray) -> np.ndarray:
-        """The functions q (n, r) at points P (n, d)."""
-        t = features_of(self.trunk, P.astype(self.C.dtype, copy=False), "trunk")
+    def _functions(self, P: np.ndarray, orders: tuple[int, ...] | None = None) -> np.ndarray:
+        """The functions q (n, r), or their derivatives, at points P (n, d)."""
+        if orders is None:
+            t = features_of(self.trunk, P.astype(self.C.dtype, copy=False), "trunk")
+        else:
+            t = jet_of(self.trunk, Jet.coordinates(P, orders)).derivative()
         return t if self.lift is None else product(t, self.lift)
 
     @cached_property

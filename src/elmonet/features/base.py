@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from elmonet._blas import product
 from elmonet._check import InputError, functions, positive_integer
 from elmonet._fitted import require_fitted
+from elmonet.features.jet import Jet
 from elmonet.memory import require_features
 
 __all__ = [
     "FeatureMap",
     "RandomMap",
     "checked_features",
+    "checked_orders",
     "features",
     "features_of",
     "features_times",
@@ -24,6 +26,8 @@ __all__ = [
     "fit_features",
     "fit_map",
     "in_unit_cube",
+    "jet_in_unit_cube",
+    "jet_of",
     "learns_from",
     "seed_from",
 ]
@@ -67,6 +71,16 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         require_fitted(self, "dtype_")
         return self._features(functions(self, X, reset=False).astype(self.dtype_, copy=False))
 
+    def derivative(self, X: Any, orders: Any) -> np.ndarray:
+        """Derivatives of the features (M, width_) at points X (M, d), exact.
+
+        `orders` (d,): how often in each coordinate, as (1, 0) for the first. In double precision.
+        """
+        require_fitted(self, "dtype_")
+        X = functions(self, X, reset=False)
+        X = X.reshape(len(X), -1)
+        return self._jet(Jet.coordinates(X, checked_orders(orders, X.shape[1]))).derivative()
+
     # The same for callers that have checked X: an array of the shape and type seen in `fit`.
 
     def _fit(self, X: np.ndarray, y: Any) -> Self:
@@ -101,6 +115,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         of a new one they miss ``k(x, x) - |b(x)|^2``.
         """
         return self._times(X, R), None
+
+    def _jet(self, X: Jet) -> Jet:
+        """The features (n, width_) of coordinates (n, d), with their derivatives."""
+        raise InputError(
+            f"{type(self).__name__} has no derivatives. Trunks that have are Legendre, Sinusoid, SLFN and "
+            "MLP with a smooth activation, and these masked or side by side."
+        )
 
     def __add__(self, other: Any) -> FeatureMap:
         from elmonet.features.concat import Concat
@@ -237,7 +258,31 @@ def features_times_and_rest(part: Any, X: np.ndarray, R: np.ndarray) -> tuple[np
     return features_times(part, X, R), None
 
 
+def checked_orders(orders: Any, d: int) -> tuple[int, ...]:
+    """How often to differentiate in each of d coordinates."""
+    given = (orders,) if np.ndim(orders) == 0 else tuple(orders)
+    if len(given) != d:
+        raise InputError(
+            f"orders must hold one number for each of the {d} coordinates, as {(1,) + (0,) * (d - 1)} for "
+            f"the first derivative in the first; got {orders!r}."
+        )
+    return tuple(positive_integer(order, "each of orders", minimum=0) for order in given)
+
+
 def in_unit_cube(X: np.ndarray, box: np.ndarray) -> np.ndarray:
     """Points X (M, d) of a box (2, d), its lowest and its highest corner, as points of the unit cube."""
     low, high = box.astype(X.dtype)
     return (X - low) / np.where(high > low, high - low, 1)
+
+
+def jet_in_unit_cube(X: Jet, box: np.ndarray) -> Jet:
+    """`in_unit_cube`, of jets of points."""
+    low, high = box.astype(np.float64)
+    return (X + -low) * (1 / np.where(high > low, high - low, 1))
+
+
+def jet_of(part: Any, X: Jet) -> Jet:
+    """The features of a map with their derivatives, if it is one of ours."""
+    if not isinstance(part, FeatureMap):
+        raise InputError(f"the derivatives of {part!r} are not known: it is no feature map of elmonet.")
+    return part._jet(X)

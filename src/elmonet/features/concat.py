@@ -17,8 +17,11 @@ from elmonet.features.base import (
     fit_features,
     fit_map,
     in_unit_cube,
+    jet_in_unit_cube,
+    jet_of,
     learns_from,
 )
+from elmonet.features.jet import Jet
 from elmonet.memory import require_features
 
 __all__ = ["Concat"]
@@ -145,6 +148,14 @@ class Concat(FeatureMap, _BaseComposition):
         ]
         rests = [rest for _, rest in parts if rest is not None]
         return np.sum([times for times, _ in parts], axis=0), np.sum(rests, axis=0) if rests else None
+
+    def _jet(self, X: Jet) -> Jet:
+        seen = X if self.box_ is None else jet_in_unit_cube(X, self.box_)
+        parts = [
+            jet_of(member, X if getattr(member, "sees_given_points", False) else seen)
+            for member in self.members_
+        ]
+        return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings, with those of the members as ``name__setting`` if `deep`."""

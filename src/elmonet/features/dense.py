@@ -6,8 +6,9 @@ import numpy as np
 
 from elmonet._blas import product
 from elmonet.features.activation import activate, bias_width
+from elmonet.features.jet import TAYLOR, Jet
 
-__all__ = ["DISTRIBUTIONS", "draw_layer", "layer", "layer_times"]
+__all__ = ["DISTRIBUTIONS", "draw_layer", "layer", "layer_jet", "layer_times"]
 
 DISTRIBUTIONS = ("uniform", "normal", "student1", "student3", "student5")
 
@@ -67,6 +68,12 @@ def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) ->
             activate(activation, H)
             product(H, R[start : start + step], total[top : top + _ROWS], add=start > 0)
     return total
+
+
+def layer_jet(X: Jet, A: np.ndarray, activation: str) -> Jet:
+    """``layer(X, A, activation)`` with its derivatives, in double precision."""
+    A = A.astype(np.float64, copy=False)
+    return (X.times_matrix(A[:, :-1].T) + A[:, -1]).through(TAYLOR[activation])
 
 
 def with_ones(X: np.ndarray) -> np.ndarray:

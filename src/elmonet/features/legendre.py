@@ -12,6 +12,7 @@ from numpy.polynomial.legendre import legvander
 
 from elmonet._check import ExtrapolationWarning, positive_integer
 from elmonet.features.base import FeatureMap
+from elmonet.features.jet import Jet
 
 __all__ = ["Legendre"]
 
@@ -73,6 +74,22 @@ class Legendre(FeatureMap):
         out[:] = 1
         for column, power in zip(x.T, self.powers_.T, strict=True):
             out *= legvander(column, int(self.degree))[:, power]
+
+    def _jet(self, X: Jet) -> Jet:
+        low, high = self.box_
+        half = np.where(high > low, (high - low) / 2, 1.0)
+        x, n = (X + -(low + high) / 2) * (1 / half), int(self.degree)
+        found: Any = None
+        for j, power in enumerate(self.powers_.T):
+            own = x.part((slice(None), slice(j, j + 1)))
+            # (k + 1) P_(k+1) = (2 k + 1) x P_k - k P_(k-1)
+            P = [own * 0.0 + 1.0, own]
+            for k in range(1, n):
+                P.append((own * P[k]) * ((2 * k + 1) / (k + 1)) + P[k - 1] * (-k / (k + 1)))
+            every = Jet(np.concatenate([p.coefficients for p in P[: n + 1]], axis=-1), X.orders)
+            factor = every.part((slice(None), power))
+            found = factor if found is None else found * factor
+        return found
 
     def _dimension(self) -> int:
         return int(np.prod(self.input_shape_))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elmonet.features.base import FeatureMap
+from elmonet.features.jet import Jet
 
 __all__ = ["Linear"]
 
@@ -29,3 +30,7 @@ class Linear(FeatureMap):
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         out[:, :-1] = X.reshape(len(X), -1)
         out[:, -1] = 1
+
+    def _jet(self, X: Jet) -> Jet:
+        one = X.part((slice(None), slice(0, 1))) * 0.0 + 1.0
+        return Jet(np.concatenate([X.coefficients, one.coefficients], axis=-1), X.orders)

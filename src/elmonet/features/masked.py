@@ -9,7 +9,16 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import ExtrapolationWarning, InputError
-from elmonet.features.base import FeatureMap, features, fit_map, in_unit_cube, learns_from
+from elmonet.features.base import (
+    FeatureMap,
+    features,
+    fit_map,
+    in_unit_cube,
+    jet_in_unit_cube,
+    jet_of,
+    learns_from,
+)
+from elmonet.features.jet import Jet
 
 __all__ = ["Masked"]
 
@@ -81,6 +90,16 @@ class Masked(FeatureMap):
                 warnings.simplefilter("ignore", ExtrapolationWarning)
             inside = features(self.members_[0], in_unit_cube(X, self.box_))
         np.multiply(inside, self._factors(X)[:, None], out=out)
+
+    def _jet(self, X: Jet) -> Jet:
+        if self.mask != "box":
+            raise InputError('derivatives need mask="box": those of a mask of your own are not known.')
+        low, high = self.box_
+        found = jet_of(self.members_[0], jet_in_unit_cube(X, self.box_))
+        for axis, end in self._sides(len(low)):
+            x, width = X.part((slice(None), slice(axis, axis + 1))), (high[axis] - low[axis]) or 1.0
+            found = found * ((x + -low[axis] if end == "low" else x * -1.0 + high[axis]) * (2 / width))
+        return found
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
         """The mask at points X (M, d), (M,)."""

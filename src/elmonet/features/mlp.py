@@ -10,7 +10,8 @@ import numpy as np
 from elmonet._check import choice, number, positive_integer
 from elmonet.features.activation import ACTIVATIONS
 from elmonet.features.base import RandomMap
-from elmonet.features.dense import draw_layer, layer
+from elmonet.features.dense import draw_layer, layer, layer_jet
+from elmonet.features.jet import Jet
 
 __all__ = ["MLP"]
 
@@ -68,6 +69,11 @@ class MLP(RandomMap):
         for A in self.weights_[:-1]:
             H = layer(H, A, self.activation)
         layer(H, self.weights_[-1], self.activation, out)
+
+    def _jet(self, X: Jet) -> Jet:
+        for A in self.weights_:
+            X = layer_jet(X, A, self.activation)
+        return X
 
     def _row_size(self) -> int:
         return max(max(A.shape) for A in self.weights_)

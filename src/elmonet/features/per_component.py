@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from elmonet._check import InputError
-from elmonet.features.base import FeatureMap, features, fit_map, learns_from
+from elmonet.features.base import FeatureMap, features, fit_map, jet_of, learns_from
+from elmonet.features.jet import Jet
 
 __all__ = ["PerComponent"]
 
@@ -81,3 +82,15 @@ class PerComponent(FeatureMap):
             own = component == i
             if own.any():
                 out[own, self.ends_[i] : self.ends_[i + 1]] = features(member, X[own, :-1])
+
+    def _jet(self, X: Jet) -> Jet:
+        if X.orders[-1]:
+            raise InputError("the last coordinate is the number of a component: its order must be 0.")
+        found = np.zeros((*X.coefficients.shape[:-1], self.width_))
+        component = np.abs(X.value[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                points = Jet(X.coefficients[..., 0, own, :-1], X.orders[:-1])
+                found[..., 0, own, self.ends_[i] : self.ends_[i + 1]] = jet_of(member, points).coefficients
+        return Jet(found, X.orders)

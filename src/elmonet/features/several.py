@@ -10,6 +10,7 @@ import numpy as np
 from elmonet._check import InputError, choice
 from elmonet.features.base import FeatureMap, features
 from elmonet.features.concat import Concat
+from elmonet.features.jet import Jet
 
 __all__ = ["Several"]
 
@@ -93,3 +94,6 @@ class Several(Concat):
     def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         kind = Concat if self.combine == "concat" else FeatureMap
         return kind._times_and_rest(self, X, R)
+
+    def _jet(self, X: Jet) -> Jet:
+        return FeatureMap._jet(self, X)  # of input functions, not of points

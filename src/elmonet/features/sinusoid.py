@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import product
 
 import numpy as np
 
 from elmonet._check import InputError, choice, positive_integer
 from elmonet.features.base import FeatureMap
+from elmonet.features.jet import TAYLOR, Jet
 
 __all__ = ["Sinusoid"]
 
@@ -67,6 +69,18 @@ class Sinusoid(FeatureMap):
             sx, sy = np.moveaxis(np.sin(phase), 2, 0)
             cx, cy = np.moveaxis(np.cos(phase + np.pi / 2), 2, 0)
             out[:] = np.hstack([sx * sy, sx * cy, cx * sy, cx * cy])
+
+    def _jet(self, X: Jet) -> Jet:
+        d = self.frequencies_.shape[1]
+        phases = [X.part((slice(None), slice(j, j + 1))) * self.frequencies_[:, j] for j in range(d)]
+        if self.basis in ("tensor", "cosine"):
+            waves = [phase.through(TAYLOR["sin" if self.basis == "tensor" else "cos"]) for phase in phases]
+            return reduce(Jet.__mul__, waves)
+        # The printed bases: sines beside cosines; in two dimensions their products.
+        shift = 0.0 if d == 1 else np.pi / 2
+        pairs = [(p.through(TAYLOR["sin"]), (p + shift).through(TAYLOR["cos"])) for p in phases]
+        parts = pairs[0] if d == 1 else [a * b for a in pairs[0] for b in pairs[1]]
+        return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
 
     def _row_size(self) -> int:
         return self.width_ * int(np.prod(self.input_shape_))

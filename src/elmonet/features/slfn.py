@@ -9,7 +9,8 @@ import numpy as np
 from elmonet._check import choice, number, positive_integer
 from elmonet.features.activation import ACTIVATIONS
 from elmonet.features.base import RandomMap
-from elmonet.features.dense import DISTRIBUTIONS, draw_layer, layer, layer_times
+from elmonet.features.dense import DISTRIBUTIONS, draw_layer, layer, layer_jet, layer_times
+from elmonet.features.jet import Jet
 
 __all__ = ["SLFN"]
 
@@ -75,3 +76,6 @@ class SLFN(RandomMap):
     def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         # In blocks of rows and of features.
         return layer_times(X.reshape(len(X), -1), self.weights_[0], self.activation, R)
+
+    def _jet(self, X: Jet) -> Jet:
+        return layer_jet(X, self.weights_[0], self.activation)

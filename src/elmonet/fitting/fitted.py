@@ -10,6 +10,7 @@ import numpy as np
 from elmonet._check import InputError
 from elmonet.certainty import error_interval
 from elmonet.data.scattered import Scattered
+from elmonet.features.base import checked_orders
 from elmonet.fitting.confidence import Confidence
 from elmonet.form.inputs import InputForm
 from elmonet.form.lift import lift_at_own_points
@@ -53,6 +54,22 @@ class Fitted:
         else:
             z = self.operator.values(self.operator.coefficients(Z), *self._seen(there))
         return self._finished(z, X, there)
+
+    def derivative(self, X: Any, Z: np.ndarray, points: Any, orders: Any) -> Any:
+        """Derivatives of output functions, so often in each coordinate of the points."""
+        outputs = self.outputs
+        if outputs.logs is not None or outputs.lift is not None:
+            what = "logarithms" if outputs.logs is not None else "a lift"
+            raise InputError(f"derivatives are for models without {what}: differentiate predictions instead.")
+        d = outputs.points.shape[1]
+        orders = checked_orders(orders, d)
+        there = self._places(outputs.points if points is None else points, len(Z))
+        P, index = self._seen(there)
+        own = orders if outputs.axis is None else (*orders, 0)  # the component's number comes last
+        z = self.operator.values(self.operator.coefficients(Z), P, index, own)
+        if outputs.box is not None:  # the trunk sees points in the unit cube
+            z = z / np.prod(outputs.box.scale[:d] ** np.array(orders))
+        return self._unpacked(z, self._places(points, len(Z)) if points is None else there)
 
     def interval(
         self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence, coverage: float, of: str
