@@ -4,7 +4,19 @@ import mpmath
 import numpy as np
 import pytest
 
-from elmonet import MLP, POD, SLFN, ELMDeepONet, InputError, Legendre, Linear, Masked, PerComponent, Sinusoid
+from elmonet import (
+    MLP,
+    POD,
+    SLFN,
+    ELMDeepONet,
+    InputError,
+    Legendre,
+    Linear,
+    Masked,
+    PerComponent,
+    Sinusoid,
+    load,
+)
 
 pytestmark = pytest.mark.numerics
 
@@ -146,3 +158,21 @@ def test_predictions_have_derivatives():
     np.testing.assert_allclose(found["t"], 10 * truth[0, 1], atol=1e-6)
     with pytest.raises(InputError, match="POD"):
         ELMDeepONet(Linear()).fit(u, s, points=points).predict(u, derivative=(1, 0))
+
+
+def test_a_degree_for_each_coordinate(tmp_path):
+    """All products up to these degrees: x^3 y is there, x^2 y^2 is not; after load too."""
+    rng = np.random.default_rng(0)
+    u, points = rng.normal(size=(20, 2)), rng.uniform(size=(40, 2))
+    x, y = points.T
+    model = ELMDeepONet(Linear(), Legendre((3, 1))).fit(u, u[:, :1] * x**3 * y + u[:, 1:], points=points)
+    assert model.trunk_.width_ == 8
+    assert model.solution_.residual < 1e-10
+    assert (
+        ELMDeepONet(Linear(), Legendre((3, 1))).fit(u, u[:, :1] * x**2 * y**2, points).solution_.residual
+        > 0.01
+    )
+    model.save(tmp_path / "tensor.elmonet")
+    np.testing.assert_array_equal(load(tmp_path / "tensor.elmonet").predict(u), model.predict(u))
+    with pytest.raises(InputError, match="one number for each of the 2 coordinates"):
+        Legendre((3,)).fit(BOX)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from itertools import product
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
-from elmonet._check import ExtrapolationWarning, positive_integer
+from elmonet._check import ExtrapolationWarning, InputError, positive_integer
 from elmonet.features.base import FeatureMap
 from elmonet.features.jet import Jet
 
@@ -26,7 +26,7 @@ class Legendre(FeatureMap):
 
     Parameters
     ----------
-    degree : the largest total degree.
+    degree : the largest total degree; or a tuple, the largest degree in each coordinate: then all products.
 
     Examples
     --------
@@ -35,12 +35,14 @@ class Legendre(FeatureMap):
            [ 1. ,  1. ,  1. ]])
     """
 
-    def __init__(self, degree: int = 12):
+    def __init__(self, degree: int | tuple[int, ...] = 12):
         self.degree = degree
 
     @property
     def width_(self) -> int:
         """The number of polynomials."""
+        if isinstance(self.degree, (tuple, list)):
+            return prod(int(degree) + 1 for degree in self.degree)
         return comb(int(self.degree) + self._dimension(), self._dimension())
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
@@ -49,9 +51,15 @@ class Legendre(FeatureMap):
 
     def derive(self) -> None:
         """List the degrees in each coordinate, lowest total degree first."""
-        degree = positive_integer(self.degree, "degree", minimum=0)
-        powers = product(range(degree + 1), repeat=self._dimension())
-        self.powers_ = np.array(sorted((p for p in powers if sum(p) <= degree), key=lambda p: (sum(p), p)))
+        each = self.degree if isinstance(self.degree, (tuple, list)) else (self.degree,) * self._dimension()
+        each = tuple(positive_integer(degree, "degree", minimum=0) for degree in each)
+        if len(each) != self._dimension():
+            raise InputError(
+                f"degree must hold one number for each of the {self._dimension()} coordinates, got {each}."
+            )
+        total = sum(each) if isinstance(self.degree, (tuple, list)) else each[0]
+        powers = product(*(range(degree + 1) for degree in each))
+        self.powers_ = np.array(sorted((p for p in powers if sum(p) <= total), key=lambda p: (sum(p), p)))
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         points = X.reshape(len(X), -1).astype(np.float64)
@@ -63,7 +71,8 @@ class Legendre(FeatureMap):
         middle, half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
         x = (X.reshape(len(X), -1) - middle) / half
         # P_n(1 + e) is about I_0(n sqrt(2 e)): up to e = 1 / (2 n^2) it hardly grows.
-        beyond = np.any(np.abs(x) > 1 + 0.5 / max(1, int(self.degree)) ** 2, axis=1)
+        top = int(self.powers_.max())
+        beyond = np.any(np.abs(x) > 1 + 0.5 / max(1, top) ** 2, axis=1)
         if beyond.any():
             warnings.warn(
                 f"{int(beyond.sum())} of {len(x)} points lie outside the box of the training points, where "
@@ -73,12 +82,12 @@ class Legendre(FeatureMap):
             )
         out[:] = 1
         for column, power in zip(x.T, self.powers_.T, strict=True):
-            out *= legvander(column, int(self.degree))[:, power]
+            out *= legvander(column, top)[:, power]
 
     def _jet(self, X: Jet) -> Jet:
         low, high = self.box_
         half = np.where(high > low, (high - low) / 2, 1.0)
-        x, n = (X + -(low + high) / 2) * (1 / half), int(self.degree)
+        x, n = (X + -(low + high) / 2) * (1 / half), int(self.powers_.max())
         found: Any = None
         for j, power in enumerate(self.powers_.T):
             own = x.part((slice(None), slice(j, j + 1)))

@@ -1,0 +1,6 @@
+"""Operators from an equation alone: solved for many inputs at once, without outputs and gradient descent."""
+
+from elmonet.physics.box import Box
+from elmonet.physics.pde import PDE
+
+__all__ = ["PDE", "Box"]

@@ -1,0 +1,124 @@
+"""Equations without data: against known solutions, and the dense joint least-squares problem."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from elmonet import InputError, problems, relative_l2
+from elmonet.physics import PDE, Box
+
+pytestmark = pytest.mark.numerics
+
+X = np.linspace(0, 1, 60)
+
+
+def fields(n, seed=0, length=0.2):
+    K = np.exp(-((X[:, None] - X) ** 2) / (2 * length**2))
+    values, V = np.linalg.eigh(K)
+    values[values < 1e-10 * values.max()] = 0
+    return (np.random.default_rng(seed).normal(size=(n, len(X))) * np.sqrt(values)) @ V.T
+
+
+def test_antiderivative():
+    data = problems.antiderivative(20, 5, length_scale=0.2)
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
+    found = pde.solve(data.u_train, data.sensors, data.points)
+    assert relative_l2(found.s_train, data.s_train) < 1e-9
+
+
+def test_poisson_on_a_square():
+    """s = sin(pi x) sin(2 pi y), and multiples of it."""
+    grid = np.stack(np.meshgrid(X, X, indexing="ij"), axis=-1).reshape(-1, 2)
+    s = np.sin(np.pi * grid[:, 0]) * np.sin(2 * np.pi * grid[:, 1]) * np.array([[1.0], [-3.0]])
+    u = -5 * np.pi**2 * s
+    faces = dict.fromkeys(("x=0", "x=1", "y=0", "y=1"), lambda s, u: s)
+    pde = PDE(Box(x=(0, 1), y=(0, 1)), lambda s, u: s.xx + s.yy - u, faces)
+    assert relative_l2(pde.solve(u, grid, grid).s_train, s) < 1e-5
+    *_, account = pde.solved(u, grid, grid)
+    assert account.linear
+    assert account.shared
+
+
+def test_nonlinear_reaction_against_an_integrator():
+    """s_t = 0.01 s_xx + 0.01 s^2 + u(x): Chebyshev points in x, Radau in t."""
+    u = fields(3)
+    pde = PDE(
+        Box(x=(0, 1), t=(0, 1)),
+        lambda s, u: s.t - 0.01 * s.xx - 0.01 * s**2 - u,
+        {"t=0": lambda s, u: s, "x=0": lambda s, u: s, "x=1": lambda s, u: s},
+        input_axes=("x",),
+        degree=18,
+    )
+    points = np.column_stack([X[5:-5:5], np.ones(10)])
+    found = pde.solve(u, X, points)
+    truth = [_reaction(own, points[:, 0]) for own in u]
+    assert relative_l2(found.s_train, np.array(truth)) < 1e-4
+    *_, account = pde.solved(u, X, points)
+    assert not account.linear
+    assert account.steps.max() <= 6
+    assert account.error < 1e-3
+
+
+def _reaction(u, where):
+    from scipy.interpolate import BarycentricInterpolator, make_interp_spline
+
+    j = np.arange(49)
+    x, c = (1 - np.cos(np.pi * j / 48)) / 2, np.where((j == 0) | (j == 48), 2.0, 1.0) * (-1.0) ** j
+    away = x[:, None] - x + np.eye(49)
+    D = np.outer(c, 1 / c) / away
+    D -= np.diag(D.sum(axis=1))
+    source = make_interp_spline(X, u, k=9)(x)
+
+    def rate(t, s):
+        found = 0.01 * (D @ D @ s) + 0.01 * s**2 + source
+        found[[0, -1]] = 0
+        return found
+
+    end = solve_ivp(rate, (0, 1), np.zeros(49), "Radau", rtol=1e-9, atol=1e-11).y[:, -1]
+    return BarycentricInterpolator(x, end)(where)
+
+
+def test_two_steps_are_the_joint_problem():
+    """W = A^+ F B^+ solves min ||A W B - F||, by dense Kronecker least squares."""
+    rng = np.random.default_rng(0)
+    A, B, F = rng.normal(size=(12, 5)), rng.normal(size=(4, 7)), rng.normal(size=(12, 7))
+    joint = np.linalg.lstsq(np.kron(B.T, A), F.T.ravel())[0].reshape(4, 5).T
+    steps = np.linalg.lstsq(A, F)[0] @ np.linalg.pinv(B)
+    np.testing.assert_allclose(steps, joint, atol=1e-9)
+
+
+def test_coefficients_and_coordinates():
+    """(1 + u) s_x = 1, s(0) = u(0): coefficients that depend on the function, and a value from it."""
+    u = 0.3 * fields(4, length=0.4)
+    pde = PDE(Box(x=(0, 1)), lambda s, u, x: (1.5 + u) * s.x - x, {"x=0": lambda s, u: s - u})
+    found = pde.solve(u, X, X).s_train
+    for own, s in zip(u, found, strict=True):
+        rate = _rate(_spline(own))
+        end = solve_ivp(rate, (0, 1), [own[0]], rtol=1e-10, atol=1e-12)
+        assert s[-1] == pytest.approx(end.y[0, -1], abs=1e-6)
+
+
+def _rate(u):
+    return lambda x, s: [x / (1.5 + u(x))]
+
+
+def _spline(u):
+    from scipy.interpolate import make_interp_spline
+
+    return make_interp_spline(X, u, k=9)
+
+
+def test_what_cannot_be_solved_says_so():
+    u = fields(2)
+    with pytest.raises(InputError, match="conditions are missing"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.xx - u, {"x=0": lambda s, u: s}, degree=8).solve(u, X, X)
+    with pytest.raises(InputError, match="no face"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=2": lambda s, u: s}).solve(u, X, X)
+    with pytest.raises(InputError, match="no derivative"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.t - u, {"x=0": lambda s, u: s}).solve(u, X, X)
+    with pytest.raises(InputError, match="analytic"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.x - abs(s) - u, {"x=0": lambda s, u: s}).solve(u, X, X)
+    with pytest.raises(InputError, match="one letter"):
+        Box(time=(0, 1))
+    with pytest.raises(InputError, match="input_axes"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {}, input_axes=("t",))
