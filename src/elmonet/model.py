@@ -336,6 +336,12 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         self._training = training
         return self
 
+    def _add_error(self, error: float, words: str) -> None:
+        """Errors of the training outputs themselves, which no function left out can show."""
+        low, high = self.expected_error_interval_ or (0.0, np.inf)
+        expected = (self.expected_error_ or 0.0) + error
+        self._promise = Promise(expected, f"{self.summary()}\n{words}", (low + error, high + error))
+
     def _remembered(self) -> Memory:
         """What is kept of the training functions, made when it is first needed."""
         if self._memory.fingerprints is None and self._training is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from elmonet import InputError, problems, relative_l2
+from elmonet import AutoELMDeepONet, InputError, problems, relative_l2
 from elmonet.physics import PDE, Box
 
 pytestmark = pytest.mark.numerics
@@ -122,3 +122,23 @@ def test_what_cannot_be_solved_says_so():
         Box(time=(0, 1))
     with pytest.raises(InputError, match="input_axes"):
         PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {}, input_axes=("t",))
+
+
+def test_a_model_from_the_equation_alone():
+    """The expected error holds that of the solver, and so do the bands."""
+    data = problems.antiderivative(60, 30, length_scale=0.2)
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}, degree=7)
+    model = AutoELMDeepONet(layers=0, random_state=0)
+    model.fit(data.u_train, pde, data.points, sensors=data.sensors)
+    true = relative_l2(model.predict(data.u_test), data.s_test)
+    assert model.physics_.error > 1e-4
+    assert true == pytest.approx(model.expected_error_, rel=2)
+    low, high = model.expected_error_interval_
+    assert low <= model.expected_error_ <= high
+    assert "Error of these solutions" in model.summary()
+    exact = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
+    model = AutoELMDeepONet(layers=0, random_state=0).fit(data.u_train, exact, sensors=data.sensors)
+    assert relative_l2(model.predict(data.u_test, points=data.points), data.s_test) < 1e-6
+    assert model.points_.shape == (100, 1)
+    with pytest.raises(InputError, match="sensors"):
+        AutoELMDeepONet().fit(data.u_train, exact)

@@ -30,6 +30,7 @@ from elmonet.certainty import Promise
 from elmonet.features.base import seed_from
 from elmonet.form.training import Training, points_once, understand
 from elmonet.novelty import Memory
+from elmonet.physics import PDE
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
 
@@ -107,9 +108,17 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, groups: Any = None) -> Self:
-        """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`."""
-        gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+        """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`.
+
+        y may be a `PDE` of `elmonet.physics`. Then it is solved for the inputs, which are known at the
+        sensors, and no outputs are needed; `physics_` tells how that went.
+        """
+        physics = None
         points = points_once(self.points, points, "AutoELMDeepONet")
+        if isinstance(y, PDE):
+            X, y, points, sensors, physics = y.solved(X, sensors, points)
+            self.physics_ = physics
+        gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
@@ -136,6 +145,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model._memory = Memory.of(training.X, model._fitted().seen(training.X))
         if not hasattr(self, "best_model_"):
             self.best_model_ = model
+        if physics is not None:
+            for own in {id(m): m for m in (model, self.best_model_)}.values():
+                own._add_error(physics.error, str(physics))
         self.points_ = self.best_model_.points_
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
@@ -237,6 +238,13 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
+
+    def _add_error(self, error: float, words: str) -> None:
+        """Errors of the training outputs themselves, which no function held out can show."""
+        found = self._fitted()
+        low, high = found.interval or (0.0, np.inf)
+        self._found = replace(found, error=found.error + error, interval=(low + error, high + error))
+        self._words = f"{self._words}\n{words}"
 
     def _truth(self, s: Any) -> np.ndarray:
         """Outputs at the training points, as layers see them."""

@@ -14,7 +14,8 @@ from elmonet._blas import product
 from elmonet._check import InputError, NumericsWarning, coordinates, finite
 from elmonet.data.operator_data import OperatorData
 from elmonet.features import Legendre
-from elmonet.interpolation import interpolate
+from elmonet.interpolation import grid_points, interpolate
+from elmonet.metrics import relative_l2
 from elmonet.physics.box import Box
 from elmonet.physics.newton import Solved, solve
 from elmonet.physics.report import Physics
@@ -24,8 +25,9 @@ __all__ = ["PDE"]
 
 _DEGREES = (6, 9, 13, 18, 24, 32, 48)  # in each coordinate
 _MOST = 700  # functions of a trunk
-_FEW = 4  # input functions that a degree is chosen by
+_FEW = 8  # input functions that a degree is chosen by
 _SETTLED = 1e-10  # of the solution: a change that is none
+_POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 _OVER = 3  # points more than polynomials, in each coordinate
 _SPLINE = 9  # degree of the splines between the sensors of a line
 
@@ -73,8 +75,14 @@ class PDE:
     def solved(
         self, u: Any, sensors: Any, points: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Physics]:
-        """Inputs that converged, their solutions, points, sensors, and an account."""
+        """Inputs that converged, their solutions, points, sensors, and an account.
+
+        `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space.
+        """
         begun = perf_counter()
+        points = self._usual_points() if points is None else points
+        if sensors is None:
+            raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
         u = np.atleast_2d(np.asarray(u, float))
         finite(u, "u")
         where = coordinates(points, dimension=len(self.box.names))
@@ -110,6 +118,11 @@ class PDE:
         )
         return u[good], values, where, known, account
 
+    def _usual_points(self) -> np.ndarray:
+        count = _POINTS[len(self.box.names) - 1]
+        ends = zip(self.box.low, self.box.high, strict=True)
+        return grid_points([np.linspace(low, high, count) for low, high in ends])
+
     def _degree(self, u: np.ndarray, sensors: np.ndarray) -> tuple[int, float]:
         """The first beyond which the solutions of few functions do not change, and by what they still do."""
         probe = self.box.inside((20,) * len(self.box.names))
@@ -120,7 +133,7 @@ class PDE:
             trunk, found, _ = self._solved(u, sensors, degree)
             values = product(found.c, trunk.transform(probe).T)
             if last is not None:
-                change = float(np.linalg.norm(values - last) / (np.linalg.norm(values) or 1.0))
+                change = relative_l2(last, values)
                 if change <= _SETTLED or given:
                     return degrees[i - 1], change
             last = values
