@@ -108,8 +108,30 @@ def _spline(u):
     return make_interp_spline(X, u, k=9)
 
 
+def test_inputs_that_look_alike_at_first():
+    """The coefficient is zero in the first inputs: what is linear and shared is asked of all of them."""
+    u = np.concatenate([np.zeros((4, len(X))), 0.5 * fields(2)])
+    linear = PDE(Box(x=(0, 1)), lambda s, u: s.x + u * s - 1, {"x=0": lambda s, u: s}, degree=16)
+    *_, account = linear.solved(u, X, X)
+    assert account.linear
+    assert not account.shared
+    nonlinear = PDE(Box(x=(0, 1)), lambda s, u: s.x + u * s**2 - 1, {"x=0": lambda s, u: s}, degree=16)
+    *_, account = nonlinear.solved(u, X, X)
+    assert not account.linear
+    for pde, power in ((linear, 1), (nonlinear, 2)):
+        found = pde.solve(u, X, X).s_train[-1]
+        end = solve_ivp(_decay(_spline(u[-1]), power), (0, 1), [0.0], rtol=1e-10, atol=1e-12).y[0, -1]
+        assert found[-1] == pytest.approx(end, abs=1e-6)
+
+
+def _decay(u, power):
+    return lambda x, s: 1 - u(x) * s**power
+
+
 def test_what_cannot_be_solved_says_so():
     u = fields(2)
+    with pytest.raises(InputError, match="conditions are missing"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.xx + s**2 - u, {}, degree=8).solve(u, X, X)
     with pytest.raises(InputError, match="conditions are missing"):
         PDE(Box(x=(0, 1)), lambda s, u: s.xx - u, {"x=0": lambda s, u: s}, degree=8).solve(u, X, X)
     with pytest.raises(InputError, match="no face"):

@@ -117,7 +117,6 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         points = points_once(self.points, points, "AutoELMDeepONet")
         if isinstance(y, PDE):
             X, y, points, sensors, physics = y.solved(X, sensors, points)
-            self.physics_ = physics
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
@@ -125,7 +124,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         deadline = np.inf if budget is None else perf_counter() + budget
         seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
-        self.__dict__.pop("best_model_", None)
+        for name in ("best_model_", "physics_"):
+            self.__dict__.pop(name, None)
         with bar as hook:
             if training.outputs.scattered or training.has_gaps:
                 if layers:
@@ -146,7 +146,8 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         if not hasattr(self, "best_model_"):
             self.best_model_ = model
         if physics is not None:
-            for own in {id(m): m for m in (model, self.best_model_)}.values():
+            self.physics_ = physics
+            for own in [model] if self.best_model_ is model else [model, self.best_model_]:
                 own._add_error(physics.error, str(physics))
         self.points_ = self.best_model_.points_
         return self

@@ -29,12 +29,13 @@ _MATTERS = 1.3  # a factor between two errors that matters
 
 def in_words(model: ELMDeepONet, search: Search, best: Trial, expected: Expected, repeats: Repeats) -> str:
     """The summary of a model that was chosen among many, with its expected error."""
+    span = span_in_words(search.training)
     return "\n".join(
         [
-            *_data(search, repeats),
+            *_data(search, repeats, span),
             *_choice(model, search, best, expected),
             *noise_in_words(noise_of(search.training, repeats), expected.error),
-            *_advice(search, best, expected),
+            *_advice(search, best, expected, span),
         ]
     )
 
@@ -43,7 +44,7 @@ def words_before_layers(search: Search, best: Trial, compared: Comparison, repea
     """What is said of the data and of the best global model, where layers are used."""
     return "\n".join(
         [
-            *_data(search, repeats),
+            *_data(search, repeats, span_in_words(search.training)),
             f"Chosen: layers that all points share. The best model without them, branch {best.candidate}, "
             f"has the error {compared.before:.3g} where they have {compared.error:.3g}.",
             *noise_in_words(noise_of(search.training, repeats), compared.error or 0.0),
@@ -94,7 +95,7 @@ def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], tr
     )
 
 
-def _data(search: Search, repeats: Repeats) -> list[str]:
+def _data(search: Search, repeats: Repeats, span: str) -> list[str]:
     inputs, outputs = search.training.inputs.told, outputs_in_words(search.training.outputs)
     lines = [f"Data: {len(search.X)} functions, inputs {inputs}, outputs {outputs}."]
     if search.training.groups is not None:
@@ -104,8 +105,7 @@ def _data(search: Search, repeats: Repeats) -> list[str]:
             f"{repeats.count} inputs repeat others: they were merged, so that leave-one-out leaves "
             f"them out together; their outputs differ by {repeats.spread:.2g} of their size."
         )
-    told = span_in_words(search.training)
-    return [*lines, told] if told else lines
+    return [*lines, span] if span else lines
 
 
 def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: Expected) -> list[str]:
@@ -126,11 +126,11 @@ def _choice(model: ELMDeepONet, search: Search, best: Trial, expected: Expected)
     return [*lines, "Best of each family: " + ", ".join(told[:6]) + "."]
 
 
-def _advice(search: Search, best: Trial, expected: Expected) -> list[str]:
+def _advice(search: Search, best: Trial, expected: Expected, span: str) -> list[str]:
     """What would help most: more functions, more sensors, less noise?"""
     N = len(search.X)
     if expected.error < _EXACT:
-        if span_in_words(search.training):
+        if span:
             return ["For such functions the data are enough. For others, add training functions like them."]
         return ["Nothing more is needed: the error is near the rounding of the numbers."]
     lines = []

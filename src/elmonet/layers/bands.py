@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -58,6 +58,10 @@ class LayerBands:
         component = np.repeat(np.arange(missed.shape[1]), grid.size)
         bands = Bands.of(missed.reshape(n, -1), rows, groups, places=component)
         return None if bands is None else cls(bands, found[bands.scale][0], least, grid)
+
+    def widened(self, times: float) -> LayerBands:
+        """The same, so many times as wide."""
+        return replace(self, bands=replace(self.bands, widen=self.bands.widen * times))
 
     def spread(self, update: np.ndarray, grid: Grid) -> np.ndarray:
         """The size of the error to expect (n, c, *shape) on a grid, of functions with this last update."""

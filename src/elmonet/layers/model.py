@@ -243,7 +243,12 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         """Errors of the training outputs themselves, which no function held out can show."""
         found = self._fitted()
         low, high = found.interval or (0.0, np.inf)
-        self._found = replace(found, error=found.error + error, interval=(low + error, high + error))
+        bands = (
+            None if found.bands is None else found.bands.widened(1 + error / (found.error or error or 1.0))
+        )
+        self._found = replace(
+            found, error=found.error + error, interval=(low + error, high + error), bands=bands
+        )
         self._words = f"{self._words}\n{words}"
 
     def _truth(self, s: Any) -> np.ndarray:

@@ -61,15 +61,16 @@ def _weights(blocks: list[Rows], inputs: list[np.ndarray], p: int) -> list[float
 def _kind(blocks: list[Rows], inputs: list[np.ndarray], p: int) -> tuple[bool, bool]:
     """Whether they are linear with the same operator for all functions, and whether they are linear."""
     rng = np.random.default_rng(0)
-    few = slice(0, 3)
     shared = linear = True
     for block, u in zip(blocks, inputs, strict=True):
-        some = u[few]
-        here = block.slopes(np.zeros((len(some), p)), some)
-        there = block.slopes(rng.normal(size=(len(some), p)), some)
-        for name, slope in here.items():
-            linear = linear and np.array_equal(slope, there[name])
-            shared = shared and bool(np.all(slope == slope[:1]))
+        step = max(1, _ENTRIES // (10 * len(block.points) * len(block.T)))
+        first = block.slopes(np.zeros((1, p)), u[:1])
+        for start in range(0, len(u), step):  # all inputs: one of them may be the first that differs
+            some = u[start : start + step]
+            here = block.slopes(np.zeros((len(some), p)), some)
+            there = block.slopes(np.tile(rng.normal(size=p), (len(some), 1)), some)
+            linear = linear and all(np.array_equal(here[name], there[name]) for name in here)
+            shared = shared and all(bool(np.all(here[name] == first[name])) for name in here)
     return shared and linear, linear
 
 
@@ -109,7 +110,9 @@ def _newton(
         every = zip(blocks, inputs, weights, strict=True)
         J = np.concatenate([w * b.jacobian(b.slopes(c[going], u[going])) for b, u, w in every], axis=1)
         Q, R = np.linalg.qr(J)
-        rank = min(rank, *(_rank(own) for own in R[:1]))
+        rank = min(rank, *(_rank(own) for own in R))
+        if rank < p:
+            break
         step = np.linalg.solve(R, -np.einsum("nij,ni->nj", Q, r)[..., None])[..., 0]
         size, norms = np.ones((len(going), 1)), np.linalg.norm(r, axis=1)
         for _ in range(0 if linear else _HALVINGS):

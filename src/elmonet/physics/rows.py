@@ -62,7 +62,7 @@ class Rows:
     def _require_analytic(self, asked: list[str]) -> None:
         """A complex step must see what a real one sees; abs, maximum and the like hide it."""
         rng = np.random.default_rng(0)
-        fields = {name: rng.normal(size=(1, len(self.points))) for name in asked}
+        fields = {name: rng.uniform(0.5, 1.5, size=(1, len(self.points))) for name in asked}
         u = rng.uniform(0.5, 1.5, size=(1, len(self.points)))
 
         def value(name: str, step: complex) -> np.ndarray:
