@@ -25,6 +25,7 @@ from elmonet.form.score import r2_of
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
+from elmonet.physics import PDE
 from elmonet.saving import to_store
 from elmonet.store import write
 from elmonet.suggestion import suggest
@@ -152,6 +153,11 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
             they are left out together. None: steps of trajectories and near repeats are found.
         """
         points = points_once(self.points, points, "ELMDeepONet")
+        if isinstance(y, PDE):
+            raise InputError(
+                "an equation is for AutoELMDeepONet. Here, give what pde.solve(u, sensors, points) gives: its "
+                "u_train and s_train."
+            )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
             for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
                 if given is not None:

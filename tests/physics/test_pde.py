@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from elmonet import AutoELMDeepONet, InputError, problems, relative_l2
+from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, problems, relative_l2
 from elmonet.physics import PDE, Box
 
 pytestmark = pytest.mark.numerics
@@ -134,6 +134,10 @@ def test_what_cannot_be_solved_says_so():
         PDE(Box(x=(0, 1)), lambda s, u: s.xx + s**2 - u, {}, degree=8).solve(u, X, X)
     with pytest.raises(InputError, match="conditions are missing"):
         PDE(Box(x=(0, 1)), lambda s, u: s.xx - u, {"x=0": lambda s, u: s}, degree=8).solve(u, X, X)
+    with pytest.raises(InputError, match="each of the 60 values"):
+        PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}).solve(u, X[:50], X)
+    with pytest.raises(InputError, match="AutoELMDeepONet"):
+        ELMDeepONet().fit(u, PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {}))
     with pytest.raises(InputError, match="no face"):
         PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=2": lambda s, u: s}).solve(u, X, X)
     with pytest.raises(InputError, match="no derivative"):

@@ -87,6 +87,11 @@ class PDE:
         finite(u, "u")
         where = coordinates(points, dimension=len(self.box.names))
         known = coordinates(sensors, dimension=len(self.input_axes))
+        if len(known) != u.shape[1]:
+            raise InputError(
+                f"sensors must have one row for each of the {u.shape[1]} values of an input function; got "
+                f"{len(known)}."
+            )
         few = u[np.linspace(0, len(u) - 1, min(_FEW, len(u))).astype(int)]
         degree, error = self._degree(few, known)
         trunk, found, residuals = self._solved(u, known, degree)
