@@ -155,8 +155,8 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         points = points_once(self.points, points, "ELMDeepONet")
         if isinstance(y, PDE):
             raise InputError(
-                "an equation is for AutoELMDeepONet. Here, give what pde.solve(u, sensors, points) gives: its "
-                "u_train and s_train."
+                "an equation is for AutoELMDeepONet. Here, give the u_train and s_train of what "
+                "pde.solve(u, sensors, points) gives."
             )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
             for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
