@@ -1,79 +1,133 @@
-"""A box with named coordinates, and the points at which an equation and its conditions are asked for."""
+"""Boxes with named coordinates, and the points at which an equation and its conditions are asked for."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from elmonet._check import InputError
 from elmonet.interpolation import grid_points
 
-__all__ = ["Box"]
+__all__ = ["Box", "Part", "check_names"]
 
-_FACE = re.compile(r"^\s*(\w+)\s*=\s*([-+.\deE]+)\s*$")
+_PLACE = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Points (M, d) of a domain, and outward normals (M, d) if they lie on its boundary and these are known."""
+
+    points: np.ndarray
+    normals: np.ndarray | None = None
 
 
 class Box:
     """A box of one to three named coordinates: ``Box(x=(0, 1), t=(0, 1))``.
 
     The names are those of the derivatives, ``s.x``, ``s.xt``: so each is one letter.
+
+    Parameters
+    ----------
+    ends : the two ends of each coordinate.
+    periodic : the letters of coordinates whose two ends are the same place, as "x".
     """
 
-    def __init__(self, **ends: tuple[float, float]):
+    def __init__(self, *, periodic: str = "", **ends: tuple[float, float]):
         if not 1 <= len(ends) <= 3:
             raise InputError(f"a Box has one to three coordinates, as Box(x=(0, 1)); got {len(ends)}.")
-        for name, (low, high) in ends.items():
-            if len(name) != 1 or name in "su":
-                raise InputError(
-                    f"a coordinate is named by one letter other than s and u, as x or t; got {name!r}."
-                )
-            if not (np.isfinite([low, high]).all() and low < high):
-                raise InputError(f"{name} must go from a lower to a higher number, got ({low}, {high}).")
+        check_names(tuple(ends))
+        for name, pair in ends.items():
+            if np.shape(pair) != (2,) or not (np.isfinite(pair).all() and pair[0] < pair[1]):
+                raise InputError(f"{name} must go from a lower to a higher number, got {pair}.")
+        if set(periodic) - set(ends):
+            raise InputError(
+                f"periodic names coordinates of the box, {', '.join(ends)}; got {periodic!r}."
+            )
         self.names = tuple(ends)
         self.low, self.high = (np.array([pair[i] for pair in ends.values()], float) for i in (0, 1))
+        self.periodic = tuple(name in periodic for name in self.names)
 
     def __repr__(self) -> str:
         pairs = zip(self.names, self.low, self.high, strict=True)
-        return f"Box({', '.join(f'{name}=({low:g}, {high:g})' for name, low, high in pairs)})"
+        ends = [f"{name}=({low:g}, {high:g})" for name, low, high in pairs]
+        waves = "".join(name for name, own in zip(self.names, self.periodic, strict=True) if own)
+        return f"Box({', '.join(ends + ([f'periodic={waves!r}'] if waves else []))})"
 
     @property
     def corners(self) -> np.ndarray:
         """The lowest and the highest corner, (2, d)."""
         return np.stack([self.low, self.high])
 
-    def orders(self, name: str) -> tuple[int, ...]:
-        """How often to differentiate in each coordinate, for a name such as "xxt"."""
-        if set(name) - set(self.names):
+    def between(self, axis: int, low: float, high: float) -> Box:
+        """The part of the box with coordinate `axis` between two numbers."""
+        ends: dict[str, Any] = dict(zip(self.names, self.corners.T, strict=True))
+        ends[self.names[axis]] = (low, high)
+        return Box(periodic="".join(n for n, own in zip(self.names, self.periodic, strict=True) if own), **ends)
+
+    def inside(self, degrees: tuple[int, ...], more: int = 3) -> Part:
+        """A grid of Gauss points, denser towards the faces, of uniform ones along periodic coordinates.
+
+        There are `more` points than functions of that degree in each coordinate.
+        """
+        return Part(grid_points(self._axes(degrees, more)))
+
+    def part(self, name: str, degrees: tuple[int, ...], more: int = 3) -> Part:
+        """Points on a face, which is named as "x=0"; or on an edge, "x=0, y=0"."""
+        fixed = self.fixed(name)
+        axes = self._axes(degrees, more)
+        for j, value in fixed.items():
+            axes[j] = np.array([value])
+        points, normals = grid_points(axes), None
+        if len(fixed) == 1:
+            ((j, value),) = fixed.items()
+            normals = np.zeros_like(points)
+            normals[:, j] = np.where(value == self.high[j], 1.0, -1.0)
+        return Part(points, normals)
+
+    def fixed(self, name: str) -> dict[int, float]:
+        """The coordinates that have one value on a part, with their values."""
+        found = {}
+        for own in str(name).split(","):
+            place = _PLACE.fullmatch(own)
+            if not place or place[1] not in self.names:
+                raise InputError(
+                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got {name!r}.'
+                )
+            j, value = self.names.index(place[1]), float(place[2])
+            ends = (self.low[j], self.high[j])
+            near = [float(end) for end in ends if np.isclose(value, end, atol=1e-9 * (ends[1] - ends[0]))]
+            if not near:
+                raise InputError(
+                    f"{name!r} is no face of {self!r}: {place[1]} is {ends[0]:g} or {ends[1]:g} there."
+                )
+            if self.periodic[j]:
+                raise InputError(
+                    f"{name!r} is no face of {self!r}: it has no ends in {place[1]}, which is periodic. "
+                    "Leave this condition out."
+                )
+            found[j] = near[0]
+        return found
+
+    def grid(self, count: int) -> np.ndarray:
+        """A uniform grid with `count` points in each coordinate, the ends included."""
+        return grid_points([np.linspace(*ends, count) for ends in self.corners.T])
+
+    def _axes(self, degrees: tuple[int, ...], more: int) -> list[np.ndarray]:
+        axes = []
+        for n, low, high, waves in zip(degrees, self.low, self.high, self.periodic, strict=True):
+            count = n + 1 + more
+            unit = np.arange(count) / count if waves else (1 + np.polynomial.legendre.leggauss(count)[0]) / 2
+            axes.append(low + (high - low) * unit)
+        return axes
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Coordinates are letters, other than those of the functions."""
+    for name in names:
+        if len(name) != 1 or name in "sun" or not name.isalpha():
             raise InputError(
-                f"s.{name} is no derivative: its letters must be coordinates, {', '.join(self.names)}."
+                f"a coordinate is named by one letter other than s, u and n, as x or t; got {name!r}."
             )
-        return tuple(name.count(own) for own in self.names)
-
-    def inside(self, counts: tuple[int, ...]) -> np.ndarray:
-        """Points (M, d) of a grid of Gauss points, which are denser towards the faces."""
-        return grid_points(self._axes(counts))
-
-    def on_face(self, face: str, counts: tuple[int, ...]) -> np.ndarray:
-        """Points (M, d) on a face, which is named as "x=0"."""
-        found = _FACE.match(face)
-        if not found or found[1] not in self.names:
-            raise InputError(
-                f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got {face!r}.'
-            )
-        j, value = self.names.index(found[1]), float(found[2])
-        if not (np.isclose(value, self.low[j]) or np.isclose(value, self.high[j])):
-            raise InputError(
-                f"{face!r} is no face of {self!r}: {found[1]} is {self.low[j]:g} or {self.high[j]:g} there."
-            )
-        axes = self._axes(counts)
-        axes[j] = np.array([value])
-        return grid_points(axes)
-
-    def coordinates(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        """The coordinates (M,) of points, by name."""
-        return dict(zip(self.names, points.T, strict=True))
-
-    def _axes(self, counts: tuple[int, ...]) -> list[np.ndarray]:
-        nodes = [(1 + np.polynomial.legendre.leggauss(count)[0]) / 2 for count in counts]
-        return [low + (high - low) * unit for low, high, unit in zip(self.low, self.high, nodes, strict=True)]

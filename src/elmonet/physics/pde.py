@@ -4,45 +4,66 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
-from elmonet._blas import product
-from elmonet._check import InputError, NumericsWarning, coordinates, finite
+from elmonet._check import InputError, NumericsWarning, coordinates, number, positive_integer
 from elmonet.data.operator_data import OperatorData
-from elmonet.features import Legendre
-from elmonet.interpolation import grid_points, interpolate
+from elmonet.interpolation import grid_points
 from elmonet.metrics import relative_l2
+from elmonet.physics.basis import Basis, Restricted
 from elmonet.physics.box import Box
-from elmonet.physics.newton import Solved, solve
+from elmonet.physics.domain import Domain
+from elmonet.physics.fields import ONE, Names
+from elmonet.physics.known import Known
+from elmonet.physics.march import Equation, Solution, march
 from elmonet.physics.report import Physics
+from elmonet.physics.resolution import Resolution, resolutions
 from elmonet.physics.rows import Rows
 
-__all__ = ["PDE"]
+__all__ = ["PDE", "Pairs"]
 
-_DEGREES = (6, 9, 13, 18, 24, 32, 48)  # in each coordinate
-_MOST = 700  # functions of a trunk
-_FEW = 8  # input functions that a degree is chosen by
-_SETTLED = 1e-10  # of the solution: a change that is none
+_FEW = 8  # input functions that a resolution is chosen by
+_SETTLED = 1e-9  # of the solution: a change that is none
+_GOOD = 1e-4  # and one for which slabs in time are not worth their work
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
-_OVER = 3  # points more than polynomials, in each coordinate
-_SPLINE = 9  # degree of the splines between the sensors of a line
+
+
+class Pairs(NamedTuple):
+    """Inputs that converged, their solutions at points, sensors, and an account."""
+
+    u: Any
+    s: Any
+    points: np.ndarray
+    sensors: Any
+    account: Physics
 
 
 class PDE:
-    """An equation on a box, with conditions on its faces, whose input function u is given.
+    """An equation with its conditions, whose input function u is given.
 
     Parameters
     ----------
-    box : where it holds.
-    residual : of s and u, and of coordinates by name if it needs them, zero for a solution:
-        ``lambda s, u: s.t - 0.01 * s.xx - u``. Of NumPy's functions, only analytic ones.
-    conditions : residuals by face: ``{"t=0": lambda s, u: s}``.
-    input_axes : the coordinates that u depends on; None: all.
-    degree : of the polynomials in each coordinate; None: raised until solutions no longer change.
+    domain : where it holds: a `Box`, or a `Domain`.
+    residual : of s and u, and of coordinates and constants by name if it needs them, zero for a solution:
+        ``lambda s, u: s.t - 0.01 * s.xx - u``. Of NumPy's functions, only analytic ones. Several equations: a
+        tuple of them.
+    conditions : residuals by face, ``{"t=0": lambda s, u: s}``, or by part of a `Domain`'s boundary; with the
+        outward normal as ``nx``, ``ny`` if they ask for it.
+    input_axes : the coordinates that u depends on; None: all. Several inputs: a dictionary, with () for a
+        number: ``{"k": ("x",), "speed": ()}`` is ``u.k`` and ``u.speed``.
+    unknowns : the names of several unknowns, as ``("v", "w", "p")`` for ``s.v.xx``; None: one, s itself.
+    constants : numbers that residuals take by name. With data beside the equation they can be found.
+    degree : of the polynomials, one for all coordinates or one for each; None: raised until solutions no
+        longer change.
+    slabs : how many pieces in time follow each other; None: chosen.
+    trunk : a function of the degree that gives a trunk to solve in, as
+        ``lambda n: Legendre((n, n)).zero_on_boundary()``, which meets conditions exactly; None: polynomials,
+        and waves along periodic coordinates.
+    start : a function of the coordinates, where Newton's method begins; None: zero.
 
     Examples
     --------
@@ -55,117 +76,184 @@ class PDE:
 
     def __init__(
         self,
-        box: Box,
+        domain: Box | Domain,
         residual: Callable[..., Any],
         conditions: Mapping[str, Callable[..., Any]],
-        input_axes: tuple[str, ...] | None = None,
-        degree: int | None = None,
+        input_axes: tuple[str, ...] | dict[str, tuple[str, ...]] | None = None,
+        *,
+        unknowns: tuple[str, ...] | None = None,
+        constants: Mapping[str, float] | None = None,
+        degree: int | tuple[int, ...] | None = None,
+        slabs: int | None = None,
+        trunk: Callable[[int], Any] | None = None,
+        start: Callable[..., Any] | None = None,
     ):
-        self.box, self.residual, self.conditions = box, residual, dict(conditions)
-        self.input_axes = box.names if input_axes is None else tuple(input_axes)
-        self.degree = degree
-        if set(self.input_axes) - set(box.names):
-            raise InputError(f"input_axes must be coordinates of {box!r}, got {self.input_axes}.")
+        self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
+        self.input_axes = domain.names if input_axes is None else input_axes
+        self.unknowns = ONE if unknowns is None else tuple(unknowns)
+        self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
+        self.degree, self.slabs, self.trunk, self.start = degree, slabs, trunk, start
+        axes = self.input_axes.values() if isinstance(self.input_axes, dict) else [self.input_axes]
+        if any(set(own) - set(domain.names) for own in axes):
+            raise InputError(f"input_axes must be coordinates of {domain!r}, got {self.input_axes}.")
+        if len(set(self.unknowns)) < len(self.unknowns):
+            raise InputError(f"unknowns must have different names, got {self.unknowns}.")
 
-    def solve(self, u: Any, sensors: Any, points: Any) -> OperatorData:
+    def with_constants(self, **constants: float) -> Self:
+        """The same equation with other constants."""
+        own = dict(self.__dict__)
+        new = object.__new__(type(self))
+        new.__dict__ = own | {"constants": self.constants | constants}
+        return new
+
+    def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
         """Solutions at points (M, d) for input functions u (N, m) at sensors: pairs to train on."""
-        u, values, where, known, _ = self.solved(u, sensors, points)
-        return OperatorData(u, values, None, None, known, where, "pde")
+        found = self.solved(u, sensors, points)
+        s, components = found.s, None
+        if isinstance(s, dict):
+            s, components = np.stack(list(s.values()), axis=-1), tuple(s)
+        u = found.u
+        if isinstance(u, dict):
+            u = {name: own[:, None] if own.ndim == 1 else own for name, own in u.items()}
+        where = None if isinstance(found.sensors, dict) else found.sensors
+        return OperatorData(u, s, None, None, where, found.points, "pde", components)
 
-    def solved(
-        self, u: Any, sensors: Any, points: Any
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Physics]:
-        """Inputs that converged, their solutions, points, sensors, and an account.
+    def solved(self, u: Any, sensors: Any, points: Any = None, progress: Any = None) -> Pairs:
+        """The same with an account; `progress` is called with the share that is done.
 
-        `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space.
+        `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space; of
+        a `Domain`, its own.
         """
         begun = perf_counter()
-        points = self._usual_points() if points is None else points
-        if sensors is None:
-            raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
-        u = np.atleast_2d(np.asarray(u, float))
-        finite(u, "u")
-        where = coordinates(points, dimension=len(self.box.names))
-        known = coordinates(sensors, dimension=len(self.input_axes))
-        if len(known) != u.shape[1]:
-            raise InputError(
-                f"sensors must have one row for each of the {u.shape[1]} values of an input function; got "
-                f"{len(known)}."
-            )
-        few = u[np.linspace(0, len(u) - 1, min(_FEW, len(u))).astype(int)]
-        degree, error = self._degree(few, known)
-        trunk, found, residuals = self._solved(u, known, degree)
-        good = found.converged
+        where = self._usual_points() if points is None else points
+        where = coordinates(where, dimension=len(self.domain.names))
+        known, found, error = self.solution(u, sensors, progress)
+        good, failed = found.converged, np.flatnonzero(~found.converged)
         if not good.any():
             raise InputError(
                 "the equation did not converge for any input: look for a wrong sign, for a condition that is "
                 "missing, or for a solution that does not exist up to the end of the box."
             )
-        failed = np.flatnonzero(~good)
         if len(failed):
             warnings.warn(
-                f"{len(failed)} of {len(u)} inputs did not converge (the first: row {failed[0]}); these are "
-                "left out.",
+                f"{len(failed)} of {known.count} inputs did not converge (the first: row {failed[0]}); these "
+                "are left out.",
                 NumericsWarning,
                 stacklevel=3,
             )
-        values = product(found.c[good], trunk.transform(where).T)
+        values = {name: own[good] for name, own in found.values(where).items()}
+        resolution, error = error
         account = Physics(
-            degree,
-            trunk.width_,
+            resolution,
+            found.width,
             found.linear,
             found.shared,
-            residuals,
+            found.residuals,
             found.steps,
             failed,
             error,
             perf_counter() - begun,
         )
-        return u[good], values, where, known, account
+        inputs = _kept(u, good)
+        s = values[""] if self.unknowns == ONE else values
+        return Pairs(inputs, s, where, known.sensors, account)
+
+    def solution(
+        self, u: Any, sensors: Any, progress: Any = None
+    ) -> tuple[Known, Solution, tuple[Resolution, float]]:
+        """The inputs, their solutions as functions, the resolution that was chosen and its error."""
+        known = Known(u, sensors, self.input_axes, self.domain)
+        equation = self._equation(known)
+        chosen = self._choose(equation, known)
+        return known, march(equation, known, chosen[0], progress), chosen
 
     def _usual_points(self) -> np.ndarray:
-        count = _POINTS[len(self.box.names) - 1]
-        ends = zip(self.box.low, self.box.high, strict=True)
-        return grid_points([np.linspace(low, high, count) for low, high in ends])
+        if isinstance(self.domain, Domain):
+            return self.domain.points
+        return self.domain.grid(_POINTS[len(self.domain.names) - 1])
 
-    def _degree(self, u: np.ndarray, sensors: np.ndarray) -> tuple[int, float]:
+    def _equation(self, known: Known) -> Equation:
+        names = Names(self.domain.names, self.unknowns, known.names, self.constants)
+        return Equation(
+            self.domain, self.residual, self.conditions, names, self._basis, self._axis(names), self.start
+        )
+
+    def _basis(self, domain: Any, degrees: tuple[int, ...]) -> Any:
+        if self.trunk is not None:
+            return self.trunk(max(degrees)).fit(grid_points(domain.corners.T))
+        basis = Basis(domain.corners, degrees, domain.periodic, total=isinstance(domain, Domain))
+        return Restricted(basis, domain.points) if isinstance(domain, Domain) else basis
+
+    def _axis(self, names: Names) -> int | None:
+        """The coordinate along which an equation begins at one end and goes on to the other, if any."""
+        if isinstance(self.domain, Domain) or self.trunk is not None:
+            return None
+        low, high = set(), set()
+        for name in self.conditions:
+            for j, value in self.domain.fixed(name).items():
+                (low if value == self.domain.low[j] else high).add(j)
+        smallest = Rows(self.residual, self.domain.inside((1,) * len(self.domain.names)), names, _Nothing())
+        begins = [j for j in sorted(low - high) if max(smallest.orders_in(j).values()) > 0]
+        named_t = [j for j in begins if self.domain.names[j] == "t"]
+        return (named_t or begins or [None])[0]
+
+    def _choose(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
         """The first beyond which the solutions of few functions do not change, and by what they still do."""
-        probe = self.box.inside((20,) * len(self.box.names))
-        given = () if self.degree is None else (self.degree, self.degree + 3)
-        degrees = [n for n in given or _DEGREES if given or (n + 1) ** len(self.box.names) <= _MOST]
+        few = known.of(np.unique(np.linspace(0, known.count - 1, _FEW).astype(int)))
+        d, probe = len(self.domain.names), self._probe()
+        if self.degree is not None or self.slabs is not None:
+            return self._given(equation, few, probe)
+        rows = len(self.domain.points) if isinstance(self.domain, Domain) else None
+        first = march(equation, few, Resolution((4,) * d))
+        every = resolutions(
+            d, unknowns=len(self.unknowns), shared=first.shared, march=equation.axis, rows=rows
+        )
         last, change = None, np.inf
-        for i, degree in enumerate(degrees):
-            trunk, found, _ = self._solved(u, sensors, degree)
-            values = product(found.c, trunk.transform(probe).T)
+        for i, resolution in enumerate(every):
+            if resolution.slabs > 1 and change <= _GOOD:
+                return every[i - 1], change
+            values = self._stacked(march(equation, few, resolution), probe)
             if last is not None:
                 change = relative_l2(last, values)
-                if change <= _SETTLED or given:
-                    return degrees[i - 1], change
+                if change <= _SETTLED:
+                    return every[i - 1], change
             last = values
-        return degrees[-1], change
+        return every[-1], change
 
-    def _solved(self, u: np.ndarray, sensors: np.ndarray, degree: int) -> tuple[Legendre, Solved, np.ndarray]:
-        d = len(self.box.names)
-        trunk = Legendre((degree,) * d).fit(self.box.corners)
-        counts = (degree + 1 + _OVER,) * d
-        blocks = [Rows(self.residual, self.box, self.box.inside(counts), trunk)]
-        for face, condition in self.conditions.items():
-            blocks.append(Rows(condition, self.box, self.box.on_face(face, counts), trunk))
-        inputs = [self._inputs(u, sensors, block.points) for block in blocks]
-        found = solve(blocks, inputs, trunk.width_)
-        if found.rank < trunk.width_:
-            raise InputError(
-                f"the equation and its conditions leave {trunk.width_ - found.rank} of {trunk.width_} "
-                "unknowns open: conditions are missing. Give one for each face that needs one."
-            )
-        residual = blocks[0].values(found.c, inputs[0])
-        return trunk, found, np.sqrt(np.mean(residual**2, axis=1))
+    def _given(self, equation: Equation, few: Known, probe: np.ndarray) -> tuple[Resolution, float]:
+        """The user's resolution, and its error against a richer one."""
+        d = len(self.domain.names)
+        degree = 12 if self.degree is None else self.degree
+        degrees = tuple(degree) if isinstance(degree, (tuple, list)) else (degree,) * d
+        if len(degrees) != d:
+            raise InputError(f"degree must hold one number for each of {d} coordinates, got {degree}.")
+        chosen = Resolution(
+            tuple(positive_integer(n, "degree") for n in degrees),
+            positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
+        )
+        more = replace(chosen, degrees=tuple(n + 3 for n in chosen.degrees))
+        own, other = (self._stacked(march(equation, few, each), probe) for each in (chosen, more))
+        return chosen, relative_l2(own, other)
 
-    def _inputs(self, u: np.ndarray, sensors: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """The input functions (N, M) at points of the box."""
-        where = points[:, [self.box.names.index(name) for name in self.input_axes]]
-        if sensors.shape[1] > 1:
-            return interpolate(sensors, u.T, where).T
-        order = np.argsort(sensors[:, 0])
-        spline = make_interp_spline(sensors[order, 0], u[:, order].T, k=min(_SPLINE, len(sensors) - 1 | 1))
-        return spline(where[:, 0]).T
+    def _probe(self) -> np.ndarray:
+        if isinstance(self.domain, Domain):
+            return self.domain.points
+        return self.domain.inside((20,) * len(self.domain.names)).points
+
+    def _stacked(self, solution: Solution, points: np.ndarray) -> np.ndarray:
+        return np.concatenate(list(solution.values(points).values()), axis=1)
+
+
+class _Nothing:
+    """A basis without functions: to see what a residual asks for."""
+
+    width_ = 0
+
+    def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        return np.zeros((len(points), 0))
+
+
+def _kept(u: Any, good: np.ndarray) -> Any:
+    if isinstance(u, dict):
+        return {name: np.asarray(own, float)[good] for name, own in u.items()}
+    return np.atleast_2d(np.asarray(u, float))[good]

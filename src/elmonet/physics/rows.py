@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from elmonet._blas import product
 from elmonet._check import InputError
-from elmonet.physics.box import Box
-from elmonet.physics.unknown import Unknown
+from elmonet.physics.box import Part
+from elmonet.physics.fields import Field, Key, Names
 
 __all__ = ["Rows"]
 
@@ -18,72 +19,130 @@ _STEP = 1e-30  # of the complex step: the imaginary part is the derivative, exac
 
 
 class Rows:
-    """A residual ``f(s, u, x, t)`` at points (M, d), for functions ``s = T c`` in a trunk's span.
+    """A residual ``f(s, u, x, t)`` at points (M, d), for functions ``s = T c`` in the span of a basis.
+
+    A residual may give several values, a tuple: E equations at each point. With k unknowns, c holds k times
+    the coefficients of one, one after the other.
 
     Attributes
     ----------
-    T : by the letters of each derivative that the residual asks for, the trunk's (M, p).
+    needs : what it asks of the input function, by keys.
     """
 
-    def __init__(self, residual: Callable[..., Any], box: Box, points: np.ndarray, trunk: Any):
-        self.residual, self.box, self.points = residual, box, points
-        names = list(inspect.signature(residual).parameters)
-        unknown = [name for name in names[2:] if name not in box.names]
-        if len(names) < 2 or unknown:
-            raise InputError(
-                "a residual is a function of s and u, and of coordinates by name if it needs them, as "
-                f"lambda s, u, {', '.join(box.names)}: ...; got {', '.join(names)}."
-            )
-        here = box.coordinates(points)
-        self.coordinates = {name: here[name] for name in names[2:]}
-        asked: set[str] = set()
-        self._value(Unknown(box, {}, asked), np.ones((1, len(points))))
-        self.T = {name: trunk.derivative(points, box.orders(name)) for name in sorted(asked)}
-        self._require_analytic(sorted(asked))
+    def __init__(self, residual: Callable[..., Any], part: Part, names: Names, basis: Any):
+        self._residual, self._names, self.points = residual, names, part.points
+        self._given = self._arguments(part)
+        asked: set[Key] = set()
+        self.needs: set[Key] = set()
+        s = Field("s", names.coordinates, names.unknowns, {}, asked)
+        value = residual(s, Field("u", names.coordinates, names.inputs, {}, self.needs), **self._given)
+        every = value if isinstance(value, (tuple, list)) else (value,)
+        self.equations = len([np.asarray(own) for own in every])  # a bare s is asked for only here
+        self.asked = sorted(asked)
+        self._T = {
+            letters: basis.derivative(self.points, names.orders(letters)) for letters in {k[1] for k in asked}
+        }
+        self._width = basis.width_
+        self._require_analytic()
 
-    def values(self, c: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """The residual (n, M) of functions with coefficients c (n, p) and inputs u (n, M)."""
-        return self._value(self._unknown(c), u)
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.equations * len(self.points)
 
-    def slopes(self, c: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:
-        """Its derivatives (n, M) by each derivative of s."""
-        found = {}
+    def values(self, c: np.ndarray, u: dict[Key, np.ndarray]) -> np.ndarray:
+        """The residuals (n, E, M) of functions with coefficients c (n, k p) and inputs u, each (n, M)."""
+        return self._value(self._fields(c), u, len(c))
+
+    def slopes(self, c: np.ndarray, u: dict[Key, np.ndarray]) -> dict[Key, np.ndarray]:
+        """Their derivatives (n, E, M) by each derivative of s, by a complex step."""
         fields = self._fields(c)
-        for name in self.T:
-            moved = fields | {name: fields[name] + 1j * _STEP}
-            value = self._value(Unknown(self.box, moved), u)
-            found[name] = np.imag(value) / _STEP
+        found = {}
+        for key in self.asked:
+            moved = fields | {key: fields[key] + 1j * _STEP}
+            found[key] = np.imag(self._value(moved, u, len(c))) / _STEP
         return found
 
-    def jacobian(self, slopes: dict[str, np.ndarray]) -> np.ndarray:
-        """By the coefficients: (n, M, p)."""
-        return np.sum([slope[:, :, None] * self.T[name] for name, slope in slopes.items()], axis=0)
+    def times(self, slopes: dict[Key, np.ndarray], c: np.ndarray) -> np.ndarray:
+        """The Jacobian with these slopes times c: (n, E, M). It is never formed."""
+        found: Any = 0.0
+        for key, field in self._fields(c).items():
+            found = found + slopes[key] * field[:, None]
+        return np.broadcast_to(found, (len(c), self.equations, len(self.points)))
 
-    def _require_analytic(self, asked: list[str]) -> None:
+    def transposed(self, slopes: dict[Key, np.ndarray], r: np.ndarray) -> np.ndarray:
+        """The Jacobian's transpose times r (n, E, M): (n, k p)."""
+        found = np.zeros((len(r), self._width * len(self._names.unknowns)))
+        for key in self.asked:
+            found[:, self._columns(key)] += product(np.einsum("nem,nem->nm", slopes[key], r), self._T[key[1]])
+        return found
+
+    def dense(self, slopes: dict[Key, np.ndarray]) -> np.ndarray:
+        """The Jacobian (E, M, k p) of one function, with slopes (E, M)."""
+        J = np.zeros((self.equations, len(self.points), self._width * len(self._names.unknowns)))
+        for key in self.asked:
+            J[..., self._columns(key)] += slopes[key][..., None] * self._T[key[1]]
+        return J
+
+    def orders_in(self, axis: int) -> dict[str, int]:
+        """How often each unknown is differentiated by one coordinate, at most."""
+        letter = self._names.coordinates[axis]
+        found = dict.fromkeys(self._names.unknowns, 0)
+        for component, letters in self.asked:
+            found[component] = max(found[component], letters.count(letter))
+        return found
+
+    def _arguments(self, part: Part) -> dict[str, Any]:
+        """What the residual takes beside s and u, by the names of its arguments."""
+        names = self._names
+        known: dict[str, Any] = dict(zip(names.coordinates, part.points.T, strict=True)) | names.constants
+        if part.normals is not None:
+            known |= {f"n{own}": n for own, n in zip(names.coordinates, part.normals.T, strict=True)}
+        wanted = list(inspect.signature(self._residual).parameters)
+        missing = [name for name in wanted[2:] if name not in known]
+        if missing and all(name.startswith("n") and name[1:] in names.coordinates for name in missing):
+            raise InputError(
+                f"a condition asks for the normal ({', '.join(missing)}), which is not known there. Give "
+                "normals= to the Domain, or name a whole face of the Box."
+            )
+        if len(wanted) < 2 or missing:
+            raise InputError(
+                "a residual is a function of s and u, and of coordinates and constants by name if it needs "
+                f"them, as lambda s, u, {', '.join(names.coordinates)}: ...; got {', '.join(wanted)}."
+            )
+        return {name: known[name] for name in wanted[2:]}
+
+    def _require_analytic(self) -> None:
         """A complex step must see what a real one sees; abs, maximum and the like hide it."""
         rng = np.random.default_rng(0)
-        fields = {name: rng.uniform(0.5, 1.5, size=(1, len(self.points))) for name in asked}
-        u = rng.uniform(0.5, 1.5, size=(1, len(self.points)))
+        shape = (1, len(self.points))
+        fields = {key: rng.uniform(0.5, 1.5, size=shape) for key in self.asked}
+        u = {key: rng.uniform(0.5, 1.5, size=shape) for key in sorted(self.needs)}
 
-        def value(name: str, step: complex) -> np.ndarray:
-            return self._value(Unknown(self.box, fields | {name: fields[name] + step}), u)
+        def value(key: Key, step: complex) -> np.ndarray:
+            return self._value(fields | {key: fields[key] + step}, u, 1)
 
-        for name in asked:
-            exact = np.imag(value(name, 1j * _STEP)) / _STEP
-            rough = np.real(value(name, 1e-6) - value(name, -1e-6)) / 2e-6
+        for key in self.asked:
+            exact = np.imag(value(key, 1j * _STEP)) / _STEP
+            rough = np.real(value(key, 1e-6) - value(key, -1e-6)) / 2e-6
             if not np.allclose(exact, rough, rtol=1e-3, atol=1e-3 * (1 + np.abs(rough).max())):
                 raise InputError(
-                    f"the residual is no analytic function of {'s.' + name if name else 's'}: abs, maximum "
-                    "and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for abs(s)."
+                    f"the residual is no analytic function of {'.'.join(['s', *filter(None, key)])}: abs, "
+                    "maximum and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for abs(s)."
                 )
 
-    def _unknown(self, c: np.ndarray) -> Unknown:
-        return Unknown(self.box, self._fields(c))
+    def _columns(self, key: Key) -> slice:
+        first = self._width * self._names.unknowns.index(key[0])
+        return slice(first, first + self._width)
 
-    def _fields(self, c: np.ndarray) -> dict[str, np.ndarray]:
-        return {name: c @ T.T for name, T in self.T.items()}
+    def _fields(self, c: np.ndarray) -> dict[Key, np.ndarray]:
+        return {key: product(c[:, self._columns(key)], self._T[key[1]].T) for key in self.asked}
 
-    def _value(self, s: Unknown, u: np.ndarray) -> np.ndarray:
-        value = np.asarray(self.residual(s, u, **self.coordinates))
-        shape = np.broadcast_shapes(value.shape, u.shape)
-        return np.broadcast_to(value, shape)
+    def _value(self, fields: dict[Key, np.ndarray], u: dict[Key, np.ndarray], n: int) -> np.ndarray:
+        names = self._names
+        s = Field("s", names.coordinates, names.unknowns, fields)
+        given = Field("u", names.coordinates, names.inputs, u)
+        value = self._residual(s, given, **self._given)
+        every = value if self.equations > 1 or isinstance(value, (tuple, list)) else (value,)
+        shape = (n, len(self.points))
+        return np.stack([np.broadcast_to(np.asarray(own), shape) for own in every], axis=1)

@@ -1,0 +1,134 @@
+"""Input functions, known at sensors, at any points and with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from elmonet._check import InputError, coordinates, finite
+from elmonet.interpolation import as_grid, interpolate
+from elmonet.physics.fields import ONE, Key
+
+__all__ = ["Known"]
+
+_SPLINE = 9  # degree of the splines between sensors
+
+Axes = tuple[str, ...] | dict[str, tuple[str, ...]]
+
+
+class Known:
+    """N input functions, one or several by name.
+
+    Parameters
+    ----------
+    u : (N, m), or a dictionary of arrays, (N,) for a number.
+    sensors : (m, d) of the coordinates that u depends on; with several inputs a dictionary.
+    axes : these coordinates, by input: a tuple, or a dictionary; () for a number.
+    domain : its names, ends and what is periodic.
+    """
+
+    def __init__(self, u: Any, sensors: Any, axes: Axes, domain: Any):
+        self._domain = domain
+        self.names = tuple(axes) if isinstance(axes, dict) else ONE
+        own_axes = axes if isinstance(axes, dict) else {"": axes}
+        values = _by_name(u, self.names, "u")
+        places = _by_name(sensors, tuple(n for n in self.names if own_axes[n]), "sensors")
+        self._axes: dict[str, list[int]] = {}
+        self._values: dict[str, np.ndarray] = {}
+        self._sensors: dict[str, np.ndarray] = {}
+        for name in self.names:
+            self._axes[name] = [domain.names.index(letter) for letter in own_axes[name]]
+            rows = np.asarray(values[name], float)
+            finite(rows, "u" if not name else f"u[{name!r}]")
+            rows = rows.reshape(len(rows), -1) if rows.ndim > 1 else rows[:, None] if name else rows[None]
+            self._values[name] = rows
+            if not self._axes[name]:
+                if rows.shape[1] != 1:
+                    raise InputError(f"u[{name!r}] must be one number for each function, got {rows.shape}.")
+                continue
+            where = coordinates(places[name], dimension=len(self._axes[name]))
+            if len(where) != rows.shape[1]:
+                raise InputError(
+                    f"sensors must have one row for each of the {rows.shape[1]} values of an input function; "
+                    f"got {len(where)}."
+                )
+            self._sensors[name] = where
+        counts = {len(rows) for rows in self._values.values()}
+        if len(counts) != 1:
+            raise InputError(f"all input functions must have the same number of rows, got {sorted(counts)}.")
+        self.count = counts.pop()
+
+    @property
+    def sensors(self) -> Any:
+        """Where they are known: (m, d), or a dictionary."""
+        return self._sensors[""] if self.names == ONE else self._sensors
+
+    def of(self, rows: np.ndarray) -> Known:
+        """Some of the functions."""
+        part = object.__new__(Known)
+        part.__dict__ = self.__dict__ | {
+            "_values": {name: own[rows] for name, own in self._values.items()},
+            "count": len(rows),
+        }
+        return part
+
+    def at(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
+        """Values and derivatives (N, M), or (N, 1) for numbers, at points of the domain."""
+        return {key: self._one(points, *key) for key in keys}
+
+    def _one(self, points: np.ndarray, name: str, letters: str) -> np.ndarray:
+        axes, u = self._axes[name], self._values[name]
+        orders = [letters.count(self._domain.names[j]) for j in axes]
+        if sum(orders) < len(letters):  # it does not depend on that coordinate
+            return np.zeros((len(u), 1))
+        if not axes:
+            return u
+        sensors, where = self._sensors[name], points[:, axes]
+        grid, order = as_grid(sensors)
+        if grid is None:
+            if letters:
+                raise InputError(
+                    f"u.{letters} needs sensors on a grid: derivatives of scattered values are not known."
+                )
+            return interpolate(sensors, u.T, where).T
+        found = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
+        splines = [self._spline(*each) for each in zip(grid, where.T, axes, orders, strict=True)]
+        found = np.tensordot(splines[0], found, axes=1)
+        for spline in splines[1:]:
+            found = np.einsum("mi,mi...->m...", spline, found)
+        return found.T
+
+    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int) -> np.ndarray:
+        """The weights (M, m) of the values at the axis for the derivative at x."""
+        weights = np.eye(len(axis))
+        if not self._domain.periodic[j]:
+            return make_interp_spline(axis, weights, k=_degree(len(axis)))(x, order)
+        low, high = self._domain.corners[:, j]
+        if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same place
+            axis, weights = axis[:-1], weights[:-1]
+        axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
+        spline = make_interp_spline(axis, weights, k=_degree(len(axis)), bc_type="periodic")
+        return spline(axis[0] + (x - axis[0]) % (high - low), order)
+
+
+def _degree(m: int) -> int:
+    return min(_SPLINE, max(1, (m - 2) // 2 * 2 + 1))
+
+
+def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
+    """Values by the names of the inputs; one without a name as it is."""
+    if names == ONE:
+        if given is None:
+            raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
+        if isinstance(given, dict):
+            raise InputError(f"{what} came as a dictionary: name its inputs in the PDE, as input_axes={{...}}.")
+        return {"": given}
+    if not isinstance(given, dict) or set(given) - set(names) or set(names) - set(given):
+        if not names and given is None:
+            return {}
+        came = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
+        raise InputError(f"{what} must be a dictionary with {', '.join(names)}, as in input_axes; got {came}.")
+    return given

@@ -1,0 +1,236 @@
+"""Many small least-squares problems at once: Gauss-Newton with one preconditioner for all functions.
+
+For each function, min |r(c)| over its coefficients c. A step solves min |J d + r| by conjugate gradients
+(CGLS), preconditioned by the triangular factor R of the mean Jacobian: J R^-1 is close to orthonormal where
+functions are alike, so few iterations do, and each is a matrix product with all functions at once: the
+Jacobian J = sum_k diag(slope_k) T_k of one function is never formed. Where they are not alike and the
+iteration is slow, the step of that function is solved by a factorisation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lstsq, qr, solve_triangular
+
+from elmonet._blas import product
+from elmonet.physics.fields import Key
+from elmonet.physics.rows import Rows
+
+__all__ = ["Solved", "System"]
+
+_STEPS = 30
+_HALVINGS = 10
+_DONE = 1e-11  # of the coefficients: a step that is no more than rounding
+_STALLED = 1e-6  # a step below this that no longer shrinks is rounding too
+_ITERATIONS = 80
+_ENOUGH = 1e-6  # of the gradient: what an inexact step leaves of it
+_TOO_LITTLE = 0.1  # if it leaves more than this, the step is solved directly
+_ENTRIES = 40_000_000  # of all slopes that are held at a time
+_OPEN = 1e-11  # of the largest pivot: a coefficient that nothing determines
+_CONDITIONS = 10.0  # how much conditions count against the equation
+
+Inputs = list[dict[Key, np.ndarray]]
+Slopes = list[dict[Key, np.ndarray]]
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Coefficients (N, p), steps taken (N,), which functions converged (N,), and what was found out."""
+
+    c: np.ndarray
+    steps: np.ndarray
+    converged: np.ndarray
+    linear: bool
+    shared: bool
+    rank: int
+
+
+class System:
+    """The rows of an equation, first, and of its conditions, for N functions with inputs at their points."""
+
+    def __init__(self, blocks: list[Rows], inputs: Inputs, n: int, width: int):
+        self.blocks, self.inputs, self.n, self.width = blocks, inputs, n, width
+        self.weights = [np.ones((block.equations, 1)) for block in blocks]
+        J = self._split_rows(self.dense(self._at(np.zeros((1, width)), slice(0, 1))))
+        for i, own in enumerate(J):  # one over the size of its rows, so that units do not matter
+            size = np.sqrt(np.mean(np.sum(own**2, axis=2), axis=1, keepdims=True))
+            self.weights[i] = (_CONDITIONS if i else 1.0) / np.where(size > 0, size, 1.0)
+
+    def solve(self, start: np.ndarray | None, progress: Progress | None = None) -> Solved:
+        """From coefficients (N, p) to begin with; None: zero."""
+        start = np.zeros((self.n, self.width)) if start is None else start
+        shared, linear = self.kind()
+        if shared:
+            return self._all_at_once()
+        names = sum(len(block.asked) * block.count for block in self.blocks)
+        step, parts = max(1, _ENTRIES // names), []
+        for first in range(0, self.n, step):
+            parts.append(self._newton(start[first : first + step], slice(first, first + step), linear))
+            if progress is not None:
+                progress(min(1.0, (first + step) / self.n))
+        c, steps, converged = (np.concatenate(own) for own in zip(*(p[:3] for p in parts), strict=True))
+        return Solved(c, steps, converged, linear, False, min(p[3] for p in parts))
+
+    def kind(self) -> tuple[bool, bool]:
+        """Whether they are linear with the same operator for all functions, and whether they are linear."""
+        elsewhere = np.random.default_rng(0).normal(size=(1, self.width))
+        shared = linear = True
+        step = max(1, _ENTRIES // sum(len(block.asked) * block.count for block in self.blocks))
+        first = self._at(np.zeros((1, self.width)), slice(0, 1))
+        for start in range(0, self.n, step):  # all inputs: one of them may be the first that differs
+            which = slice(start, min(start + step, self.n))
+            n = which.stop - which.start
+            here = self._at(np.zeros((n, self.width)), which)
+            there = self._at(np.repeat(elsewhere, n, axis=0), which)
+            for one, own, other in zip(first, here, there, strict=True):
+                linear = linear and all(np.array_equal(own[key], other[key]) for key in own)
+                shared = shared and all(bool(np.all(own[key] == one[key])) for key in own)
+        return shared and linear, linear
+
+    def residuals(self, c: np.ndarray, which: Any) -> np.ndarray:
+        """All rows (n, R), weighted."""
+        every = zip(self.blocks, self.inputs, self.weights, strict=True)
+        found = [(w * b.values(c, _of(u, which))).reshape(len(c), -1) for b, u, w in every]
+        return np.concatenate(found, axis=1)
+
+    def dense(self, slopes: Slopes) -> np.ndarray:
+        """The Jacobian (R, p) of the first function of these slopes."""
+        every = zip(self.blocks, slopes, strict=True)
+        found = [b.dense({key: own[0] for key, own in s.items()}).reshape(-1, self.width) for b, s in every]
+        return np.concatenate(found)
+
+    def _at(self, c: np.ndarray, which: Any) -> Slopes:
+        """Slopes of all blocks, weighted."""
+        every = zip(self.blocks, self.inputs, self.weights, strict=True)
+        return [{k: w * own for k, own in b.slopes(c, _of(u, which)).items()} for b, u, w in every]
+
+    def _split_rows(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Rows (R, ...) by block, (E, M, ...)."""
+        ends = np.cumsum([block.count for block in self.blocks])[:-1]
+        parts = zip(self.blocks, np.split(rows, ends), strict=True)
+        return [own.reshape(b.equations, -1, *own.shape[1:]) for b, own in parts]
+
+    def _all_at_once(self) -> Solved:
+        """One factorisation for all functions."""
+        F = self.residuals(np.zeros((self.n, self.width)), slice(None))
+        factor = _Factor(self.dense(self._at(np.zeros((1, self.width)), slice(0, 1))))
+        c = factor.least_squares(-F)
+        return Solved(c, np.ones(self.n, int), np.ones(self.n, bool), True, True, factor.rank)
+
+    def _newton(
+        self, start: np.ndarray, which: slice, linear: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Gauss-Newton for some functions; its steps are halved where they do not help."""
+        c = start.copy()
+        everyone = np.arange(which.start, which.start + len(c))
+        steps, converged, lost = np.zeros(len(c), int), np.zeros(len(c), bool), np.zeros(len(c), bool)
+        last, rank = np.full(len(c), np.inf), self.width
+        for _ in range(_STEPS):
+            going = np.flatnonzero(~converged & ~lost)
+            if not len(going):
+                break
+            rows = everyone[going]
+            r = self.residuals(c[going], rows)
+            slopes = self._at(c[going], rows)
+            factor = _Factor(self.dense([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes]))
+            if factor.rank < self.width:
+                rank = factor.rank
+                break
+            d = self._step(factor, slopes, r)
+            norms, size = np.linalg.norm(r, axis=1), np.ones((len(going), 1))
+            for _ in range(0 if linear else _HALVINGS):
+                with np.errstate(all="ignore"):
+                    new = np.linalg.norm(self.residuals(c[going] + size * d, rows), axis=1)
+                worse = ~(new <= norms * (1 + 1e-9))
+                if not worse.any():
+                    break
+                size[worse] /= 2
+            d *= size
+            good = np.isfinite(d).all(axis=1)
+            c[going[good]] += d[good]
+            steps[going] += 1
+            lost[going[~good]] = True
+            change = np.linalg.norm(d, axis=1) / (np.linalg.norm(c[going], axis=1) + 1e-300)
+            stalled = (change <= _STALLED) & (change > 0.5 * last[going])
+            converged[going] = good & ((change <= _DONE) | stalled)
+            last[going] = change
+        return c, steps, converged, rank
+
+    def _step(self, factor: _Factor, slopes: Slopes, r: np.ndarray) -> np.ndarray:
+        """The steps d (n, p) that minimise |J d + r|, by preconditioned CGLS for all functions."""
+        blocks = self.blocks
+        ends = np.cumsum([block.count for block in blocks])[:-1]
+
+        def times(v: np.ndarray) -> np.ndarray:
+            every = zip(blocks, slopes, strict=True)
+            return np.concatenate([b.times(s, v).reshape(len(v), -1) for b, s in every], axis=1)
+
+        def gradient(r: np.ndarray) -> np.ndarray:
+            every = zip(blocks, slopes, np.split(r, ends, axis=1), strict=True)
+            found = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in every)
+            return factor.scaled_transposed(found)
+
+        rest, d = -r, np.zeros((len(r), self.width))
+        g = gradient(rest)
+        q, size = g, np.einsum("np,np->n", g, g)
+        first = size.copy()
+        for _ in range(_ITERATIONS):
+            open_ = size > _ENOUGH**2 * first
+            if not open_.any():
+                break
+            v = factor.scaled(q)
+            w = times(v)
+            length = np.einsum("nr,nr->n", w, w)
+            along = np.divide(size, length, out=np.zeros_like(size), where=open_ & (length > 0))[:, None]
+            d += along * v
+            rest -= along * w
+            g = gradient(rest)
+            new = np.einsum("np,np->n", g, g)
+            q = g + np.divide(new, size, out=np.zeros_like(size), where=size > 0)[:, None] * q
+            size = np.where(open_, new, size)
+        for i in np.flatnonzero(size > _TOO_LITTLE**2 * first):
+            J = self.dense([{key: own[i : i + 1] for key, own in s.items()} for s in slopes])
+            d[i] = lstsq(J, -r[i], lapack_driver="gelsy", check_finite=False)[0]
+        return d
+
+
+class _Factor:
+    """A matrix A (R, p) with its columns at length one, as Q R, pivoted."""
+
+    def __init__(self, A: np.ndarray):
+        lengths = np.linalg.norm(A, axis=0)
+        self._lengths = np.where(lengths > 0, lengths, 1.0)
+        self._Q, self._R, self._order = qr(
+            A / self._lengths, mode="economic", pivoting=True, overwrite_a=True, check_finite=False
+        )
+        pivots = np.abs(np.diagonal(self._R))
+        self.rank = int(np.count_nonzero(pivots > _OPEN * pivots.max(initial=0.0)))
+
+    def least_squares(self, F: np.ndarray) -> np.ndarray:
+        """For rows F (N, R), the rows c (N, p) that minimise |A c - f|."""
+        c = np.zeros((len(F), len(self._order)))
+        y = product(F, self._Q[:, : self.rank])
+        R = self._R[: self.rank, : self.rank]
+        c[:, self._order[: self.rank]] = solve_triangular(R, y.T, check_finite=False).T
+        return c / self._lengths
+
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        """Rows y (n, p) to coefficients: R^-1 y, in the order of the coefficients."""
+        c = np.empty_like(y)
+        c[:, self._order] = solve_triangular(self._R, y.T, check_finite=False).T
+        return c / self._lengths
+
+    def scaled_transposed(self, g: np.ndarray) -> np.ndarray:
+        """The transpose of `scaled`."""
+        return solve_triangular(
+            self._R, (g / self._lengths)[:, self._order].T, trans="T", check_finite=False
+        ).T
+
+
+def _of(u: dict[Key, np.ndarray], which: Any) -> dict[Key, np.ndarray]:
+    return {key: own[which] for key, own in u.items()}

@@ -1,0 +1,204 @@
+"""An equation solved for many inputs in one piece, or in slabs that follow each other in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lstsq
+
+from elmonet._blas import product
+from elmonet._check import InputError
+from elmonet.physics.box import Part
+from elmonet.physics.fields import ONE, Field, Key, Names
+from elmonet.physics.known import Known
+from elmonet.physics.least_squares import System
+from elmonet.physics.resolution import Resolution
+from elmonet.physics.rows import Rows
+
+__all__ = ["Equation", "Solution", "march"]
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """What is to be solved: residuals by place, what they speak of, and where slabs may follow each other."""
+
+    domain: Any
+    residual: Callable[..., Any]
+    conditions: dict[str, Callable[..., Any]]
+    names: Names
+    basis: Callable[[Any, tuple[int, ...]], Any]
+    axis: int | None
+    start: Callable[..., Any] | None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Solutions of N functions: in each slab a basis and coefficients (N, k p).
+
+    Attributes
+    ----------
+    edges : where the slabs begin and end; axis : in which coordinate.
+    residuals : (N,), root mean squares. steps, converged : (N,).
+    linear, shared : what the equation is.
+    """
+
+    unknowns: tuple[str, ...]
+    axis: int | None
+    edges: np.ndarray
+    pieces: list[tuple[Any, np.ndarray]]
+    residuals: np.ndarray
+    steps: np.ndarray
+    converged: np.ndarray
+    linear: bool
+    shared: bool
+
+    @property
+    def width(self) -> int:
+        """Functions of a basis."""
+        return int(self.pieces[0][0].width_)
+
+    def values(self, points: np.ndarray, orders: tuple[int, ...] | None = None) -> dict[str, np.ndarray]:
+        """Each unknown, or its derivative, at points (M, d): (N, M)."""
+        orders = (0,) * points.shape[1] if orders is None else orders
+        slab = np.zeros(len(points), int)
+        if len(self.pieces) > 1:
+            slab = np.searchsorted(self.edges[1:-1], points[:, self.axis], side="left")
+        found = {name: np.empty((len(self.steps), len(points))) for name in self.unknowns}
+        for k in np.unique(slab):
+            basis, c = self.pieces[k]
+            here = slab == k
+            T = basis.derivative(points[here], orders).T
+            for name, own in zip(self.unknowns, np.split(c, len(self.unknowns), axis=1), strict=True):
+                found[name][:, here] = product(own, T)
+        return found
+
+
+def march(
+    equation: Equation, known: Known, resolution: Resolution, progress: Progress | None = None
+) -> Solution:
+    """Solve for all inputs at this resolution."""
+    domain, names, axis, slabs = equation.domain, equation.names, equation.axis, resolution.slabs
+    if slabs > 1 and axis is None:
+        raise InputError(
+            "slabs are for equations that begin somewhere: with conditions at one end of a coordinate, as "
+            '"t=0", and none at the other.'
+        )
+    ends = (0.0, 1.0) if axis is None else domain.corners[:, axis]
+    edges = np.linspace(*ends, slabs + 1)
+    pieces: list[tuple[Any, np.ndarray]] = []
+    steps, converged = np.zeros(known.count, int), np.ones(known.count, bool)
+    squares: list[np.ndarray] = []
+    linear = shared = True
+    for k in range(slabs):
+        box = domain if slabs == 1 else domain.between(axis, edges[k], edges[k + 1])
+        basis = equation.basis(box, resolution.degrees)
+        blocks = _blocks(equation, box, basis, resolution.degrees, first=k == 0)
+        inputs = [known.at(block.points, block.needs) for block in blocks]
+        inside = blocks[0].points
+        if k == 0:
+            start = _guess(equation, inside, known.count)
+        else:
+            orders = blocks[0].orders_in(axis)
+            face = Part(box.inside(resolution.degrees).points * 1.0)
+            face.points[:, axis] = edges[k]
+            face = Part(np.unique(face.points, axis=0))
+            before, values = _continued(pieces[-1], names, orders, axis, face, basis)
+            blocks.append(before)
+            inputs.append(values)
+            frozen = inside.copy()
+            frozen[:, axis] = edges[k]
+            start = _values(pieces[-1], names, frozen)
+        c0 = _projected(start, basis, inside)
+        system = System(blocks, inputs, known.count, basis.width_ * len(names.unknowns))
+        found = system.solve(c0, None if progress is None else _share(progress, k, slabs))
+        _require_conditions(found.rank, system.width)
+        pieces.append((basis, found.c))
+        steps = np.maximum(steps, found.steps)
+        converged &= found.converged
+        linear, shared = linear and found.linear, shared and found.shared
+        squares.append(np.mean(blocks[0].values(found.c, inputs[0]) ** 2, axis=(1, 2)))
+    residuals = np.sqrt(np.mean(squares, axis=0))
+    return Solution(names.unknowns, axis, edges, pieces, residuals, steps, converged, linear, shared)
+
+
+def _share(progress: Progress, k: int, slabs: int) -> Progress:
+    return lambda done: progress((k + done) / slabs)
+
+
+def _blocks(
+    equation: Equation, box: Any, basis: Any, degrees: tuple[int, ...], *, first: bool
+) -> list[Rows]:
+    """The equation, and the conditions that hold in this slab."""
+    blocks = [Rows(equation.residual, box.inside(degrees), equation.names, basis)]
+    for name, condition in equation.conditions.items():
+        if first or equation.axis not in equation.domain.fixed(name):
+            blocks.append(Rows(condition, box.part(name, degrees), equation.names, basis))
+    return blocks
+
+
+def _continued(
+    piece: tuple[Any, np.ndarray],
+    names: Names,
+    orders: dict[str, int],
+    axis: int,
+    face: Part,
+    basis: Any,
+) -> tuple[Rows, dict[Key, np.ndarray]]:
+    """Rows that say that a slab begins where the last one ended, with as many derivatives as it needs."""
+    letter = names.coordinates[axis]
+    wanted = [(name, letter * i) for name, order in orders.items() for i in range(order)]
+    inputs = tuple(f"end{i}" for i in range(len(wanted))) if len(wanted) > 1 else ONE
+
+    def residual(s: Field, u: Field) -> tuple[Any, ...]:
+        found = []
+        for (name, letters), own in zip(wanted, inputs, strict=True):
+            unknown: Any = getattr(s, name) if len(names.unknowns) > 1 else s
+            end = getattr(u, own) if own else u
+            found.append((getattr(unknown, letters) if letters else unknown) - end)
+        return tuple(found)
+
+    values = {}
+    for (name, letters), own in zip(wanted, inputs, strict=True):
+        T = piece[0].derivative(face.points, names.orders(letters)).T
+        c = np.split(piece[1], len(names.unknowns), axis=1)[names.unknowns.index(name)]
+        values[own, ""] = product(c, T)
+    return Rows(residual, face, Names(names.coordinates, names.unknowns, inputs), basis), values
+
+
+def _values(piece: tuple[Any, np.ndarray], names: Names, points: np.ndarray) -> list[np.ndarray]:
+    T = piece[0].derivative(points, (0,) * points.shape[1]).T
+    return [product(c, T) for c in np.split(piece[1], len(names.unknowns), axis=1)]
+
+
+def _guess(equation: Equation, points: np.ndarray, n: int) -> list[np.ndarray] | None:
+    """Where Newton's method begins: values (n, M) of each unknown; None: zero."""
+    if equation.start is None:
+        return None
+    found = equation.start(*points.T)
+    every = found if isinstance(found, (tuple, list)) else (found,)
+    if len(every) != len(equation.names.unknowns):
+        raise InputError(f"start must give {len(equation.names.unknowns)} values, got {len(every)}.")
+    return [np.tile(np.broadcast_to(own, len(points)), (n, 1)) for own in every]
+
+
+def _projected(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -> Any:
+    """Coefficients of functions with these values; None: zero."""
+    if start is None:
+        return None
+    T = basis.derivative(points, (0,) * points.shape[1])
+    found = lstsq(T, np.concatenate(start).T, lapack_driver="gelsy", check_finite=False)[0].T
+    return np.concatenate(np.split(found, len(start)), axis=1)
+
+
+def _require_conditions(rank: int, width: int) -> None:
+    if rank < width:
+        raise InputError(
+            f"the equation and its conditions leave {width - rank} of {width} unknowns open: conditions are "
+            "missing. Give one for each face that needs one. If an equation has no solution near zero, say "
+            "where to begin: start=lambda x: ..."
+        )
