@@ -1,11 +1,13 @@
-"""Advection with a random speed: s_t + u(x) s_x = 0 on the unit square, s(x, 0) = sin(pi x), s(0, t) = sin(pi t / 2).
+"""Advection with a random speed: s_t + u(x) s_x = 0, s(x, 0) = sin(pi x), s(0, t) = sin(pi t / 2).
 
 The problem of Wang, Wang and Perdikaris, "Learning the solution operator of parametric partial differential
 equations with physics-informed DeepONets" (2021), error 2.4e-2; their "Improved architectures and training
 algorithms for deep operator networks" (2022) has 9.5e-3. The speed is u = v - min v + 1 with v from a
-Gaussian field of length 0.2, and the minimum is over a fine grid of [0, 1]. Coordinates are x, t.
+Gaussian field of length 0.2, and the minimum is over a fine grid of [0, 1]. The domain is the unit square with
+the coordinates x, t.
 
-The reference is exact but for quadrature and interpolation, by characteristics. The travel time from 0 to x is
+The reference is exact but for quadrature and interpolation, by characteristics. The travel time from 0 to x
+is
 
     tau(x) = integral of 1 / u from 0 to x,
 
