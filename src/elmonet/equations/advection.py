@@ -3,8 +3,8 @@
 The problem of Wang, Wang and Perdikaris, "Learning the solution operator of parametric partial differential
 equations with physics-informed DeepONets" (2021), error 2.4e-2; their "Improved architectures and training
 algorithms for deep operator networks" (2022) has 9.5e-3. The speed is u = v - min v + 1 with v from a
-Gaussian field of length 0.2, and the minimum is over a fine grid of [0, 1]. The domain is the unit square with
-the coordinates x, t.
+Gaussian field of length 0.2, and the minimum is over a fine grid of [0, 1]. The domain is the unit square,
+the coordinates are x, t.
 
 The reference is exact but for quadrature and interpolation, by characteristics. The travel time from 0 to x
 is
