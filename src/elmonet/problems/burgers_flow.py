@@ -81,18 +81,18 @@ def _from_waves(
     return train_and_test(draw, n_train, n_test, seed, sensors=x, points=x, name=name)
 
 
-def random_waves(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw `n` functions from N(0, 625 (-d^2/dx^2 + 25)^-2) on the periodic unit interval, without the mean.
+def random_waves(n: int, rng: np.random.Generator, power: int = 2) -> np.ndarray:
+    """Draw `n` functions from N(0, 25^power (-d^2/dx^2 + 25)^-power), periodic on [0, 1], without the mean.
 
     Returns c (n, 513) of u = 2 Re sum_k c_k exp(2 pi i k x): 512 waves, as in the published generator, with
-    independent cosine and sine coefficients of variance 2 * 625 / ((2 pi k)^2 + 25)^2. What is cut off has a
-    standard deviation below 1e-4 of the whole.
+    independent cosine and sine coefficients of variance 2 (25 / ((2 pi k)^2 + 25))^power. What is cut off has
+    a standard deviation below 1e-4 of the whole.
 
     >>> random_waves(3, np.random.default_rng(0)).shape
     (3, 513)
     """
     k = np.arange(1, _MODES + 1)
-    deviation = np.sqrt(2) * 25 / ((2 * np.pi * k) ** 2 + 25)
+    deviation = np.sqrt(2) * 25 ** (power / 2) / ((2 * np.pi * k) ** 2 + 25) ** (power / 2)
     normal = rng.standard_normal((n, _MODES, 2))
     # a cos(2 pi k x) + b sin(2 pi k x) = 2 Re c exp(2 pi i k x) with c = (a - i b) / 2
     waves = deviation * (normal[..., 0] - 1j * normal[..., 1]) / 2

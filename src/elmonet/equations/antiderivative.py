@@ -1,0 +1,35 @@
+"""The antiderivative: s' = u on [0, 1], s(0) = 0, with u from a Gaussian field of length 0.2.
+
+The first example of Wang, Wang and Perdikaris, "Learning the solution operator of parametric partial
+differential equations with physics-informed DeepONets" (2021), error 2.5e-3.
+
+The reference integrates the Chebyshev polynomial through u at 64 nodes, which is u up to rounding: it is
+accurate to 1e-13.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
+from elmonet.problems.gaussian import gaussian_field
+from elmonet.problems.initial_value import integrate
+
+__all__ = ["POINTS", "SENSORS", "inputs", "reference"]
+
+_LENGTH = 0.2
+_NODES = resolution(_LENGTH)
+
+SENSORS = np.linspace(0.0, 1.0, 100)
+POINTS = SENSORS[:, None]
+
+
+def inputs(n: int, seed: int = 0) -> np.ndarray:
+    """Return the functions u (n, 100) at the sensors."""
+    return gaussian_field(SENSORS, n, _LENGTH, seed)
+
+
+def reference(n: int, seed: int = 0) -> np.ndarray:
+    """Return s (n, 100) at the points for `inputs(n, seed)`."""
+    u = gaussian_field(chebyshev_nodes(_NODES), n, _LENGTH, seed)
+    return integrate(u) @ interpolation_matrix(_NODES, POINTS[:, 0]).T
