@@ -61,11 +61,13 @@ def _grid_inside(n: int, distance: float) -> np.ndarray:
     return _plane(z[far >= distance])
 
 
-SENSORS = BOUNDARY = _plane(_curve(_angles(120))[0])
-_normals = -1j * _curve(_angles(120))[1]  # the tangent, turned to the right
+SENSORS = _plane(_curve(_angles(120))[0])
+BOUNDARY = _plane(_curve(_angles(240))[0])
+_normals = -1j * _curve(_angles(240))[1]  # the tangent, turned to the right
 NORMALS = _plane(_normals / np.abs(_normals))
 POINTS = _grid_inside(67, _DISTANCE)
-INSIDE = _grid_inside(52, _DISTANCE)
+# Denser towards the boundary: then polynomials of high degree are tame between them.
+INSIDE = np.concatenate([(1 + rho) / 2 * BOUNDARY[::2] for rho in np.polynomial.legendre.leggauss(24)[0]])
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

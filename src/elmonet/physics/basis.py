@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
 
-__all__ = ["Basis", "Restricted"]
-
-_DEPENDENT = 1e-11  # of the largest pivot: a function that the others give
+__all__ = ["Basis"]
 
 
 class Basis:
@@ -45,26 +42,6 @@ class Basis:
             tables.append((_waves if waves else _legendre)(x, n, order) / half**order)
         every = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(points), -1), tables)
         return every if self._kept.all() else every[:, self._kept]
-
-
-class Restricted:
-    """The span of a basis on part of its box, orthonormal over points (M, d) there.
-
-    Of the products of a box, some are nearly dependent on a part of it: these are left out.
-    """
-
-    def __init__(self, basis: Basis, points: np.ndarray):
-        self._basis = basis
-        T = basis.derivative(points, (0,) * points.shape[1])
-        _, R, order = qr(T, mode="economic", pivoting=True, check_finite=False)
-        pivots = np.abs(np.diagonal(R))
-        self.width_ = int(np.count_nonzero(pivots > _DEPENDENT * pivots[0]))
-        self._R, self._order = R[: self.width_, : self.width_] / np.sqrt(len(points)), order[: self.width_]
-
-    def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
-        """The derivatives (M, p) of these orders at points (M, d)."""
-        T = self._basis.derivative(points, orders)[:, self._order]
-        return solve_triangular(self._R, T.T, trans="T", check_finite=False).T
 
 
 def _legendre(x: np.ndarray, n: int, order: int) -> np.ndarray:

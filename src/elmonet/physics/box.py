@@ -61,6 +61,11 @@ class Box:
         """The lowest and the highest corner, (2, d)."""
         return np.stack([self.low, self.high])
 
+    @property
+    def around(self) -> np.ndarray:
+        """The corners of the box in whose polynomials functions are written: its own."""
+        return self.corners
+
     def between(self, axis: int, low: float, high: float) -> Box:
         """The part of the box with coordinate `axis` between two numbers."""
         ends: dict[str, Any] = dict(zip(self.names, self.corners.T, strict=True))

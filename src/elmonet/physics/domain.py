@@ -12,6 +12,8 @@ from elmonet.physics.box import Part, check_names
 
 __all__ = ["Domain"]
 
+_AROUND = 0.15  # of the bounding box, on each side
+
 
 class Domain:
     """A domain given by points inside it and on its boundary.
@@ -69,6 +71,12 @@ class Domain:
     def corners(self) -> np.ndarray:
         """The lowest and the highest corner of its bounding box, (2, d)."""
         return np.stack([self.points.min(axis=0), self.points.max(axis=0)])
+
+    @property
+    def around(self) -> np.ndarray:
+        """The corners of a larger box, in whose polynomials functions of the domain are written."""
+        low, high = self.corners
+        return np.stack([low - _AROUND * (high - low), high + _AROUND * (high - low)])
 
     def inside(self, degrees: tuple[int, ...]) -> Part:
         """The points inside, whatever the degrees."""

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lstsq, qr, solve_triangular
+from scipy.linalg import block_diag, lstsq, qr, solve_triangular, svd
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrcon
 
 from elmonet._blas import product
 from elmonet.physics.fields import Key
@@ -26,11 +28,16 @@ _STEPS = 30
 _HALVINGS = 10
 _DONE = 1e-11  # of the coefficients: a step that is no more than rounding
 _STALLED = 1e-6  # a step below this that no longer shrinks is rounding too
-_ITERATIONS = 80
+_ITERATIONS = 30
+_REFINED = 5
+_SINGLE = 4  # so few functions are solved one by one
 _ENOUGH = 1e-6  # of the gradient: what an inexact step leaves of it
 _TOO_LITTLE = 0.1  # if it leaves more than this, the step is solved directly
+_ROUNDING = 1e-12  # of the rows: a gradient that is no more than rounding
 _ENTRIES = 40_000_000  # of all slopes that are held at a time
 _OPEN = 1e-11  # of the largest pivot: a coefficient that nothing determines
+_DEPENDENT = 1e-8  # of the largest singular value: functions of a domain that depend on the others
+_SEEN = 1e-4  # of the largest: a function that is not zero
 _CONDITIONS = 10.0  # how much conditions count against the equation
 
 Inputs = list[dict[Key, np.ndarray]]
@@ -40,21 +47,29 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Solved:
-    """Coefficients (N, p), steps taken (N,), which functions converged (N,), and what was found out."""
+    """Coefficients (N, p), steps taken (N,), which functions converged (N,), and what was found out.
+
+    `open`: how many coefficients nothing determines.
+    """
 
     c: np.ndarray
     steps: np.ndarray
     converged: np.ndarray
     linear: bool
     shared: bool
-    rank: int
+    open: int
 
 
 class System:
     """The rows of an equation, first, and of its conditions, for N functions with inputs at their points."""
 
-    def __init__(self, blocks: list[Rows], inputs: Inputs, n: int, width: int):
+    def __init__(
+        self, blocks: list[Rows], inputs: Inputs, n: int, width: int, values: np.ndarray | None = None
+    ):
+        """`values` (M, p): those of the functions of one unknown, if they may be nearly dependent."""
         self.blocks, self.inputs, self.n, self.width = blocks, inputs, n, width
+        self._alike = True  # as long as most functions converge with one preconditioner
+        self._values = None if values is None else block_diag(*[values] * (width // values.shape[1]))
         self.weights = [np.ones((block.equations, 1)) for block in blocks]
         J = self._split_rows(self.dense(self._at(np.zeros((1, width)), slice(0, 1))))
         for i, own in enumerate(J):  # one over the size of its rows, so that units do not matter
@@ -74,7 +89,7 @@ class System:
             if progress is not None:
                 progress(min(1.0, (first + step) / self.n))
         c, steps, converged = (np.concatenate(own) for own in zip(*(p[:3] for p in parts), strict=True))
-        return Solved(c, steps, converged, linear, False, min(p[3] for p in parts))
+        return Solved(c, steps, converged, linear, False, max(p[3] for p in parts))
 
     def kind(self) -> tuple[bool, bool]:
         """Whether they are linear with the same operator for all functions, and whether they are linear."""
@@ -104,6 +119,10 @@ class System:
         found = [b.dense({key: own[0] for key, own in s.items()}).reshape(-1, self.width) for b, s in every]
         return np.concatenate(found)
 
+    def _factor(self, slopes: Slopes) -> _Factor | _Truncated:
+        A = self.dense(slopes)
+        return _Factor(A) if self._values is None else _Truncated(A, self._values)
+
     def _at(self, c: np.ndarray, which: Any) -> Slopes:
         """Slopes of all blocks, weighted."""
         every = zip(self.blocks, self.inputs, self.weights, strict=True)
@@ -118,9 +137,9 @@ class System:
     def _all_at_once(self) -> Solved:
         """One factorisation for all functions."""
         F = self.residuals(np.zeros((self.n, self.width)), slice(None))
-        factor = _Factor(self.dense(self._at(np.zeros((1, self.width)), slice(0, 1))))
-        c = factor.least_squares(-F)
-        return Solved(c, np.ones(self.n, int), np.ones(self.n, bool), True, True, factor.rank)
+        factor = self._factor(self._at(np.zeros((1, self.width)), slice(0, 1)))
+        c = np.zeros((self.n, self.width)) if factor.open else factor.least_squares(-F)
+        return Solved(c, np.ones(self.n, int), np.ones(self.n, bool), True, True, factor.open)
 
     def _newton(
         self, start: np.ndarray, which: slice, linear: bool
@@ -129,7 +148,9 @@ class System:
         c = start.copy()
         everyone = np.arange(which.start, which.start + len(c))
         steps, converged, lost = np.zeros(len(c), int), np.zeros(len(c), bool), np.zeros(len(c), bool)
-        last, rank = np.full(len(c), np.inf), self.width
+        last = np.full(len(c), np.inf)
+        sizes = np.linalg.norm(self.residuals(np.zeros_like(c), everyone), axis=1)
+        factor = None
         for _ in range(_STEPS):
             going = np.flatnonzero(~converged & ~lost)
             if not len(going):
@@ -137,11 +158,11 @@ class System:
             rows = everyone[going]
             r = self.residuals(c[going], rows)
             slopes = self._at(c[going], rows)
-            factor = _Factor(self.dense([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes]))
-            if factor.rank < self.width:
-                rank = factor.rank
-                break
-            d = self._step(factor, slopes, r)
+            if factor is None or not linear:
+                factor = self._factor([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes])
+            if factor.open:
+                return c, steps, converged, factor.open
+            d = self._step(factor, slopes, r, sizes[going] + np.linalg.norm(r, axis=1))
             norms, size = np.linalg.norm(r, axis=1), np.ones((len(going), 1))
             for _ in range(0 if linear else _HALVINGS):
                 with np.errstate(all="ignore"):
@@ -159,10 +180,13 @@ class System:
             stalled = (change <= _STALLED) & (change > 0.5 * last[going])
             converged[going] = good & ((change <= _DONE) | stalled)
             last[going] = change
-        return c, steps, converged, rank
+        return c, steps, converged, 0
 
-    def _step(self, factor: _Factor, slopes: Slopes, r: np.ndarray) -> np.ndarray:
-        """The steps d (n, p) that minimise |J d + r|, by preconditioned CGLS for all functions."""
+    def _step(self, factor: _Factor | _Truncated, slopes: Slopes, r: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The steps d (n, p) that minimise |J d + r|, by preconditioned CGLS for all functions.
+
+        The rows come from numbers of these sizes (n,).
+        """
         blocks = self.blocks
         ends = np.cumsum([block.count for block in blocks])[:-1]
 
@@ -178,9 +202,10 @@ class System:
         rest, d = -r, np.zeros((len(r), self.width))
         g = gradient(rest)
         q, size = g, np.einsum("np,np->n", g, g)
-        first = size.copy()
-        for _ in range(_ITERATIONS):
-            open_ = size > _ENOUGH**2 * first
+        none = (_ROUNDING * sizes) ** 2
+        enough, too_little = (np.maximum(share**2 * size, none) for share in (_ENOUGH, _TOO_LITTLE))
+        for _ in range(_ITERATIONS if self._alike and len(r) > _SINGLE else 0):
+            open_ = size > enough
             if not open_.any():
                 break
             v = factor.scaled(q)
@@ -193,43 +218,95 @@ class System:
             new = np.einsum("np,np->n", g, g)
             q = g + np.divide(new, size, out=np.zeros_like(size), where=size > 0)[:, None] * q
             size = np.where(open_, new, size)
-        for i in np.flatnonzero(size > _TOO_LITTLE**2 * first):
+        slow = np.flatnonzero(size > too_little)
+        self._alike = self._alike and (2 * len(slow) <= len(r) or len(r) <= _SINGLE)
+        for i in slow:
             J = self.dense([{key: own[i : i + 1] for key, own in s.items()} for s in slopes])
-            d[i] = lstsq(J, -r[i], lapack_driver="gelsy", check_finite=False)[0]
+            d[i] = _least_squares(J, -r[i])
         return d
 
 
 class _Factor:
-    """A matrix A (R, p) with its columns at length one, as Q R, pivoted."""
+    """A matrix A (R, p) with its columns at length one, as Q R.
+
+    `open` is 0 if R is well enough conditioned; otherwise pivots tell how many columns are left open.
+    """
 
     def __init__(self, A: np.ndarray):
-        lengths = np.linalg.norm(A, axis=0)
-        self._lengths = np.where(lengths > 0, lengths, 1.0)
-        self._Q, self._R, self._order = qr(
-            A / self._lengths, mode="economic", pivoting=True, overwrite_a=True, check_finite=False
-        )
-        pivots = np.abs(np.diagonal(self._R))
-        self.rank = int(np.count_nonzero(pivots > _OPEN * pivots.max(initial=0.0)))
+        self._lengths = _lengths(A)
+        A = A / self._lengths
+        self._Q, self._R = qr(A, mode="economic", check_finite=False)
+        self.open = 0
+        if len(A) < A.shape[1] or dtrcon(self._R)[0] < _OPEN:
+            R = qr(A, mode="r", pivoting=True, check_finite=False)[0]
+            pivots = np.abs(np.diagonal(R))
+            self.open = A.shape[1] - int(np.count_nonzero(pivots > _OPEN * pivots.max(initial=0.0)))
 
     def least_squares(self, F: np.ndarray) -> np.ndarray:
         """For rows F (N, R), the rows c (N, p) that minimise |A c - f|."""
-        c = np.zeros((len(F), len(self._order)))
-        y = product(F, self._Q[:, : self.rank])
-        R = self._R[: self.rank, : self.rank]
-        c[:, self._order[: self.rank]] = solve_triangular(R, y.T, check_finite=False).T
-        return c / self._lengths
+        return self.scaled(product(F, self._Q))
 
     def scaled(self, y: np.ndarray) -> np.ndarray:
-        """Rows y (n, p) to coefficients: R^-1 y, in the order of the coefficients."""
-        c = np.empty_like(y)
-        c[:, self._order] = solve_triangular(self._R, y.T, check_finite=False).T
-        return c / self._lengths
+        """Rows y (n, p) to coefficients: R^-1 y."""
+        return solve_triangular(self._R, y.T, check_finite=False).T / self._lengths
 
     def scaled_transposed(self, g: np.ndarray) -> np.ndarray:
         """The transpose of `scaled`."""
-        return solve_triangular(
-            self._R, (g / self._lengths)[:, self._order].T, trans="T", check_finite=False
-        ).T
+        return solve_triangular(self._R, (g / self._lengths).T, trans="T", check_finite=False).T
+
+
+class _Truncated:
+    """A matrix A (R, p) of nearly dependent functions, with its columns at length one, by its largest
+    singular values; T (M, p): the values of these functions.
+
+    Coefficients stay small: functions are tame between the points too. What is left out should be functions
+    that are almost zero; those that are not are open, nothing determines them.
+    """
+
+    def __init__(self, A: np.ndarray, T: np.ndarray):
+        self._lengths = _lengths(A)
+        U, s, Vt = svd(A / self._lengths, full_matrices=False, overwrite_a=True, check_finite=False)
+        kept = s > _DEPENDENT * s.max(initial=0.0)
+        sizes = np.linalg.norm(product(T / self._lengths, Vt.T), axis=0)
+        self.open = int(np.count_nonzero(sizes[~kept] > _SEEN * sizes.max(initial=0.0)))
+        self._U, self._to_c = U[:, kept], (Vt[kept] / s[kept, None]) / self._lengths
+
+    def least_squares(self, F: np.ndarray) -> np.ndarray:
+        """For rows F (N, R), the rows c (N, p) that minimise |A c - f|."""
+        return self.scaled(product(F, self._U))
+
+    def scaled(self, y: np.ndarray) -> np.ndarray:
+        """Rows y (n, r) to coefficients."""
+        return product(y, self._to_c)
+
+    def scaled_transposed(self, g: np.ndarray) -> np.ndarray:
+        """The transpose of `scaled`."""
+        return product(g, self._to_c.T)
+
+
+def _least_squares(J: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """The c (p,) that minimises |J c - f|: normal equations, refined with residuals of the equations themselves.
+
+    Where their condition is too large for that, by a factorisation of J.
+    """
+    lengths = _lengths(J)
+    A = np.asfortranarray(J / lengths)
+    L, failed = dpotrf(dsyrk(1.0, A, trans=1, lower=1), lower=1, overwrite_a=1)
+    c, last = np.zeros(A.shape[1]), np.inf
+    for _ in range(0 if failed else _REFINED):
+        g = A.T @ (f - A @ c)
+        size = float(np.linalg.norm(g))
+        if not size < 0.1 * last:
+            break
+        c, last = c + dpotrs(L, g, lower=1)[0], size
+    if not last <= _ENOUGH * np.linalg.norm(f):
+        c = lstsq(A, f, lapack_driver="gelsy", check_finite=False)[0]
+    return c / lengths
+
+
+def _lengths(A: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(A, axis=0)
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _of(u: dict[Key, np.ndarray], which: Any) -> dict[Key, np.ndarray]:

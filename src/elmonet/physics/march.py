@@ -34,6 +34,7 @@ class Equation:
     basis: Callable[[Any, tuple[int, ...]], Any]
     axis: int | None
     start: Callable[..., Any] | None
+    dependent: bool  # whether the functions of the basis may be nearly dependent where the equation holds
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,11 @@ def march(
             frozen[:, axis] = edges[k]
             start = _values(pieces[-1], names, frozen)
         c0 = _projected(start, basis, inside)
-        system = System(blocks, inputs, known.count, basis.width_ * len(names.unknowns))
+        T = basis.derivative(np.concatenate([b.points for b in blocks]), (0,) * len(names.coordinates))
+        width = basis.width_ * len(names.unknowns)
+        system = System(blocks, inputs, known.count, width, T if equation.dependent else None)
         found = system.solve(c0, None if progress is None else _share(progress, k, slabs))
-        _require_conditions(found.rank, system.width)
+        _require_conditions(found.open, width)
         pieces.append((basis, found.c))
         steps = np.maximum(steps, found.steps)
         converged &= found.converged
@@ -195,10 +198,10 @@ def _projected(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -
     return np.concatenate(np.split(found, len(start)), axis=1)
 
 
-def _require_conditions(rank: int, width: int) -> None:
-    if rank < width:
+def _require_conditions(open_: int, width: int) -> None:
+    if open_:
         raise InputError(
-            f"the equation and its conditions leave {width - rank} of {width} unknowns open: conditions are "
+            f"the equation and its conditions leave {open_} of {width} unknowns open: conditions are "
             "missing. Give one for each face that needs one. If an equation has no solution near zero, say "
             "where to begin: start=lambda x: ..."
         )

@@ -14,7 +14,7 @@ from elmonet._check import InputError, NumericsWarning, coordinates, number, pos
 from elmonet.data.operator_data import OperatorData
 from elmonet.interpolation import grid_points
 from elmonet.metrics import relative_l2
-from elmonet.physics.basis import Basis, Restricted
+from elmonet.physics.basis import Basis
 from elmonet.physics.box import Box
 from elmonet.physics.domain import Domain
 from elmonet.physics.fields import ONE, Names
@@ -29,6 +29,7 @@ __all__ = ["PDE", "Pairs"]
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
 _GOOD = 1e-4  # and one for which slabs in time are not worth their work
+_WORSE = 10.0  # a change that grows so much: the points do not bear more
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 
 
@@ -175,14 +176,20 @@ class PDE:
     def _equation(self, known: Known) -> Equation:
         names = Names(self.domain.names, self.unknowns, known.names, self.constants)
         return Equation(
-            self.domain, self.residual, self.conditions, names, self._basis, self._axis(names), self.start
+            self.domain,
+            self.residual,
+            self.conditions,
+            names,
+            self._basis,
+            self._axis(names),
+            self.start,
+            isinstance(self.domain, Domain) or self.trunk is not None,
         )
 
     def _basis(self, domain: Any, degrees: tuple[int, ...]) -> Any:
         if self.trunk is not None:
             return self.trunk(max(degrees)).fit(grid_points(domain.corners.T))
-        basis = Basis(domain.corners, degrees, domain.periodic, total=isinstance(domain, Domain))
-        return Restricted(basis, domain.points) if isinstance(domain, Domain) else basis
+        return Basis(domain.around, degrees, domain.periodic, total=isinstance(domain, Domain))
 
     def _axis(self, names: Names) -> int | None:
         """The coordinate along which an equation begins at one end and goes on to the other, if any."""
@@ -208,17 +215,18 @@ class PDE:
         every = resolutions(
             d, unknowns=len(self.unknowns), shared=first.shared, march=equation.axis, rows=rows
         )
-        last, change = None, np.inf
-        for i, resolution in enumerate(every):
-            if resolution.slabs > 1 and change <= _GOOD:
-                return every[i - 1], change
+        last, best, least = None, every[0], np.inf
+        for resolution in every:
+            if resolution.slabs > 1 and least <= _GOOD:
+                break
             values = self._stacked(march(equation, few, resolution), probe)
-            if last is not None:
-                change = relative_l2(last, values)
-                if change <= _SETTLED:
-                    return every[i - 1], change
+            change = np.inf if last is None else relative_l2(last, values)
+            if change < least:
+                best, least = resolution, change
+            if least <= _SETTLED or change > _WORSE * least:
+                break
             last = values
-        return every[-1], change
+        return best, least
 
     def _given(self, equation: Equation, few: Known, probe: np.ndarray) -> tuple[Resolution, float]:
         """The user's resolution, and its error against a richer one."""
@@ -241,7 +249,9 @@ class PDE:
         return self.domain.inside((20,) * len(self.domain.names)).points
 
     def _stacked(self, solution: Solution, points: np.ndarray) -> np.ndarray:
-        return np.concatenate(list(solution.values(points).values()), axis=1)
+        """All unknowns (N, k M), each in units of its own size, so that they count alike."""
+        every = solution.values(points).values()
+        return np.concatenate([own / (np.sqrt(np.mean(own**2)) or 1.0) for own in every], axis=1)
 
 
 class _Nothing:

@@ -9,8 +9,8 @@ import numpy as np
 
 __all__ = ["Resolution", "resolutions"]
 
-_DEGREES = (6, 9, 13, 18, 24, 32, 44, 60, 90)
-_SHARED, _OWN = 3000, 800  # coefficients of a function, with one factorisation for all and without
+_DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90)
+_SHARED, _OWN = 4000, 800  # coefficients of a function, with one factorisation for all and without
 _SLABS = ((28, 10, 4), (40, 8, 8), (56, 8, 12), (80, 7, 20), (110, 6, 30))  # degrees in space, in time, slabs
 
 
@@ -36,7 +36,7 @@ def resolutions(
     factorisation serves all functions. `rows`: of a domain that is given by points, their number; there,
     polynomials go up to a total degree.
     """
-    most = min((_SHARED if shared else _OWN) / unknowns, np.inf if rows is None else rows / 1.5)
+    most = min((_SHARED if shared else _OWN) / unknowns, np.inf if rows is None else rows / 2)
 
     def width(n: int) -> int:
         return comb(n + d, d) if rows is not None else (n + 1) ** d
