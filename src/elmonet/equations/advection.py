@@ -27,11 +27,12 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from elmonet.interpolation import grid_points
+from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.initial_value import integrate
 
-__all__ = ["POINTS", "SENSORS", "inputs", "reference", "solve_advection"]
+__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference", "solve_advection"]
 
 _NODES = 256
 _FINE = np.linspace(0.0, 1.0, 4001)
@@ -39,6 +40,19 @@ _AXIS = np.linspace(0.0, 1.0, 100)
 
 SENSORS = _AXIS
 POINTS = grid_points([_AXIS, _AXIS])
+
+
+def equation() -> PDE:
+    """Return the equation and its conditions."""
+    return PDE(
+        Box(x=(0, 1), t=(0, 1)),
+        lambda s, u: s.t + u * s.x,
+        {
+            "t=0": lambda s, u, x: s - np.sin(np.pi * x),
+            "x=0": lambda s, u, t: s - np.sin(np.pi * t / 2),
+        },
+        input_axes=("x",),
+    )
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.initial_value import integrate
 
-__all__ = ["POINTS", "SENSORS", "inputs", "reference"]
+__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 
 _LENGTH = 0.2
 _NODES = resolution(_LENGTH)
 
 SENSORS = np.linspace(0.0, 1.0, 100)
 POINTS = SENSORS[:, None]
+
+
+def equation() -> PDE:
+    """Return the equation and its condition."""
+    return PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

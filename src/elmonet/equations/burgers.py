@@ -19,16 +19,27 @@ from __future__ import annotations
 import numpy as np
 
 from elmonet.interpolation import grid_points
+from elmonet.physics import PDE, Box
 from elmonet.problems.burgers_flow import random_waves
 from elmonet.problems.cole_hopf import cole_hopf
 
-__all__ = ["POINTS", "SENSORS", "inputs", "reference"]
+__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 
 _VISCOSITY = 0.01
 _AXIS = np.linspace(0.0, 1.0, 101)
 
 SENSORS = _AXIS
 POINTS = grid_points([_AXIS, _AXIS])
+
+
+def equation() -> PDE:
+    """Return the equation and its initial condition."""
+    return PDE(
+        Box(x=(0, 1), t=(0, 1), periodic="x"),
+        lambda s, u: s.t + s * s.x - 0.01 * s.xx,
+        {"t=0": lambda s, u: s - u},
+        input_axes=("x",),
+    )
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

@@ -27,7 +27,19 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-__all__ = ["BOUNDARY", "INSIDE", "NORMALS", "POINTS", "SENSORS", "inputs", "reference", "solve_laplace"]
+from elmonet.physics import PDE, Domain
+
+__all__ = [
+    "BOUNDARY",
+    "INSIDE",
+    "NORMALS",
+    "POINTS",
+    "SENSORS",
+    "equation",
+    "inputs",
+    "reference",
+    "solve_laplace",
+]
 
 _PETALS, _HEIGHT = 3, 0.2
 _LENGTH, _WAVES = 0.5, 24
@@ -68,6 +80,12 @@ NORMALS = _plane(_normals / np.abs(_normals))
 POINTS = _grid_inside(67, _DISTANCE)
 # Denser towards the boundary: then polynomials of high degree are tame between them.
 INSIDE = np.concatenate([(1 + rho) / 2 * BOUNDARY[::2] for rho in np.polynomial.legendre.leggauss(24)[0]])
+
+
+def equation() -> PDE:
+    """Return the equation and its condition on the boundary."""
+    flower = Domain(INSIDE, {"boundary": BOUNDARY}, {"boundary": NORMALS})
+    return PDE(flower, lambda s, u: s.xx + s.yy, {"boundary": lambda s, u: s - u})
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from elmonet.interpolation import grid_points
+from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, second_derivative_matrix
 from elmonet.problems.gaussian import gaussian_field
 
-__all__ = ["POINTS", "SENSORS", "inputs", "reference", "solve_poisson"]
+__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference", "solve_poisson"]
 
 _NODES = 96
 _SENSORS = np.linspace(0.0, 1.0, 25)
@@ -28,6 +29,12 @@ _AXIS = np.linspace(0.0, 1.0, 50)
 
 SENSORS = grid_points([_SENSORS, _SENSORS])
 POINTS = grid_points([_AXIS, _AXIS])
+
+
+def equation() -> PDE:
+    """Return the equation and its conditions."""
+    faces = ("x=0", "x=1", "y=0", "y=1")
+    return PDE(Box(x=(0, 1), y=(0, 1)), lambda s, u: s.xx + s.yy - u, dict.fromkeys(faces, lambda s, u: s))
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

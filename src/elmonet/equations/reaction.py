@@ -14,11 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from elmonet.interpolation import grid_points
+from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.reaction_diffusion import reaction_diffusion_states
 
-__all__ = ["POINTS", "SENSORS", "inputs", "reference"]
+__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 
 _DIFFUSION = _REACTION = 0.01
 _LENGTH = 0.2
@@ -27,6 +28,16 @@ _AXIS = np.linspace(0.0, 1.0, 100)
 
 SENSORS = _AXIS
 POINTS = grid_points([_AXIS, _AXIS])
+
+
+def equation() -> PDE:
+    """Return the equation and its conditions."""
+    return PDE(
+        Box(x=(0, 1), t=(0, 1)),
+        lambda s, u: s.t - 0.01 * s.xx - 0.01 * s**2 - u,
+        dict.fromkeys(("t=0", "x=0", "x=1"), lambda s, u: s),
+        input_axes=("x",),
+    )
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

@@ -17,19 +17,43 @@ The reference satisfies the equations exactly and the velocity on the walls up t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from elmonet.equations.stokes_flow import StokesBasis, wall_points
 from elmonet.interpolation import grid_points
+from elmonet.physics import PDE, Box
 from elmonet.problems.gaussian import gaussian_field
 
-__all__ = ["AWAY", "POINTS", "SENSORS", "inputs", "reference", "solve_stokes"]
+__all__ = ["AWAY", "POINTS", "SENSORS", "equation", "inputs", "reference", "solve_stokes"]
 
 _CELLS = (np.arange(50) + 0.5) / 50
 
 SENSORS = np.linspace(0.0, 1.0, 100)
 POINTS = grid_points([_CELLS, _CELLS])
 AWAY = np.hypot(np.minimum(POINTS[:, 0], 1 - POINTS[:, 0]), 1 - POINTS[:, 1]) > 0.1
+
+
+def equation() -> PDE:
+    """Return the equations, the conditions on the walls, and one for the pressure, which needs a level."""
+
+    def wall(s: Any, u: Any) -> Any:
+        return s.v, s.w
+
+    return PDE(
+        Box(x=(0, 1), y=(0, 1)),
+        lambda s, u: (s.p.x - s.v.xx - s.v.yy, s.p.y - s.w.xx - s.w.yy, s.v.x + s.w.y),
+        {
+            "x=0": wall,
+            "x=1": wall,
+            "y=0": wall,
+            "y=1": lambda s, u: (s.v - u, s.w),
+            "x=0, y=0": lambda s, u: s.p,
+        },
+        input_axes=("x",),
+        unknowns=("v", "w", "p"),
+    )
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:

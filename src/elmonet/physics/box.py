@@ -43,9 +43,7 @@ class Box:
             if np.shape(pair) != (2,) or not (np.isfinite(pair).all() and pair[0] < pair[1]):
                 raise InputError(f"{name} must go from a lower to a higher number, got {pair}.")
         if set(periodic) - set(ends):
-            raise InputError(
-                f"periodic names coordinates of the box, {', '.join(ends)}; got {periodic!r}."
-            )
+            raise InputError(f"periodic names coordinates of the box, {', '.join(ends)}; got {periodic!r}.")
         self.names = tuple(ends)
         self.low, self.high = (np.array([pair[i] for pair in ends.values()], float) for i in (0, 1))
         self.periodic = tuple(name in periodic for name in self.names)
@@ -70,7 +68,9 @@ class Box:
         """The part of the box with coordinate `axis` between two numbers."""
         ends: dict[str, Any] = dict(zip(self.names, self.corners.T, strict=True))
         ends[self.names[axis]] = (low, high)
-        return Box(periodic="".join(n for n, own in zip(self.names, self.periodic, strict=True) if own), **ends)
+        return Box(
+            periodic="".join(n for n, own in zip(self.names, self.periodic, strict=True) if own), **ends
+        )
 
     def inside(self, degrees: tuple[int, ...], more: int = 3) -> Part:
         """A grid of Gauss points, denser towards the faces, of uniform ones along periodic coordinates.

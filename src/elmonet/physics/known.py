@@ -124,11 +124,15 @@ def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
         if given is None:
             raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
         if isinstance(given, dict):
-            raise InputError(f"{what} came as a dictionary: name its inputs in the PDE, as input_axes={{...}}.")
+            raise InputError(
+                f"{what} came as a dictionary: name its inputs in the PDE, as input_axes={{...}}."
+            )
         return {"": given}
     if not isinstance(given, dict) or set(given) - set(names) or set(names) - set(given):
         if not names and given is None:
             return {}
         came = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
-        raise InputError(f"{what} must be a dictionary with {', '.join(names)}, as in input_axes; got {came}.")
+        raise InputError(
+            f"{what} must be a dictionary with {', '.join(names)}, as in input_axes; got {came}."
+        )
     return given

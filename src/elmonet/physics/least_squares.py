@@ -182,7 +182,9 @@ class System:
             last[going] = change
         return c, steps, converged, 0
 
-    def _step(self, factor: _Factor | _Truncated, slopes: Slopes, r: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _step(
+        self, factor: _Factor | _Truncated, slopes: Slopes, r: np.ndarray, sizes: np.ndarray
+    ) -> np.ndarray:
         """The steps d (n, p) that minimise |J d + r|, by preconditioned CGLS for all functions.
 
         The rows come from numbers of these sizes (n,).

@@ -133,9 +133,7 @@ def _share(progress: Progress, k: int, slabs: int) -> Progress:
     return lambda done: progress((k + done) / slabs)
 
 
-def _blocks(
-    equation: Equation, box: Any, basis: Any, degrees: tuple[int, ...], *, first: bool
-) -> list[Rows]:
+def _blocks(equation: Equation, box: Any, basis: Any, degrees: tuple[int, ...], *, first: bool) -> list[Rows]:
     """The equation, and the conditions that hold in this slab."""
     blocks = [Rows(equation.residual, box.inside(degrees), equation.names, basis)]
     for name, condition in equation.conditions.items():

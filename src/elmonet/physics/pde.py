@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -28,7 +29,6 @@ __all__ = ["PDE", "Pairs"]
 
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
-_GOOD = 1e-4  # and one for which slabs in time are not worth their work
 _WORSE = 10.0  # a change that grows so much: the points do not bear more
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 
@@ -65,6 +65,7 @@ class PDE:
         ``lambda n: Legendre((n, n)).zero_on_boundary()``, which meets conditions exactly; None: polynomials,
         and waves along periodic coordinates.
     start : a function of the coordinates, where Newton's method begins; None: zero.
+    tolerance : slabs in time are tried until solutions change by less than that, relative to their size.
 
     Examples
     --------
@@ -88,12 +89,14 @@ class PDE:
         slabs: int | None = None,
         trunk: Callable[[int], Any] | None = None,
         start: Callable[..., Any] | None = None,
+        tolerance: float = 1e-4,
     ):
         self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = ONE if unknowns is None else tuple(unknowns)
         self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
         self.degree, self.slabs, self.trunk, self.start = degree, slabs, trunk, start
+        self.tolerance = number(tolerance, "tolerance", strict=True)
         axes = self.input_axes.values() if isinstance(self.input_axes, dict) else [self.input_axes]
         if any(set(own) - set(domain.names) for own in axes):
             raise InputError(f"input_axes must be coordinates of {domain!r}, got {self.input_axes}.")
@@ -213,17 +216,21 @@ class PDE:
         rows = len(self.domain.points) if isinstance(self.domain, Domain) else None
         first = march(equation, few, Resolution((4,) * d))
         every = resolutions(
-            d, unknowns=len(self.unknowns), shared=first.shared, march=equation.axis, rows=rows
+            d,
+            n=known.count,
+            unknowns=len(self.unknowns),
+            shared=first.shared,
+            march=equation.axis,
+            rows=rows,
         )
-        last, best, least = None, every[0], np.inf
-        for resolution in every:
-            if resolution.slabs > 1 and least <= _GOOD:
-                break
-            values = self._stacked(march(equation, few, resolution), probe)
-            change = np.inf if last is None else relative_l2(last, values)
+        last = self._stacked(march(equation, few, every[0]), probe)
+        best, least = every[0], np.inf
+        for resolution, more in pairwise(every):
+            values = self._stacked(march(equation, few, more), probe)
+            change = relative_l2(last, values)
             if change < least:
                 best, least = resolution, change
-            if least <= _SETTLED or change > _WORSE * least:
+            if least <= (_SETTLED if more.slabs == 1 else self.tolerance) or change > _WORSE * least:
                 break
             last = values
         return best, least
@@ -239,7 +246,7 @@ class PDE:
             tuple(positive_integer(n, "degree") for n in degrees),
             positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
         )
-        more = replace(chosen, degrees=tuple(n + 3 for n in chosen.degrees))
+        more = replace(chosen, degrees=tuple(n + max(3, n // 3) for n in chosen.degrees))
         own, other = (self._stacked(march(equation, few, each), probe) for each in (chosen, more))
         return chosen, relative_l2(own, other)
 

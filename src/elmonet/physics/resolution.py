@@ -11,6 +11,7 @@ __all__ = ["Resolution", "resolutions"]
 
 _DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90)
 _SHARED, _OWN = 4000, 800  # coefficients of a function, with one factorisation for all and without
+_WORK = 3e9  # for all functions: a minute or two
 _SLABS = ((28, 10, 4), (40, 8, 8), (56, 8, 12), (80, 7, 20), (110, 6, 30))  # degrees in space, in time, slabs
 
 
@@ -28,23 +29,25 @@ class Resolution:
 
 
 def resolutions(
-    d: int, *, unknowns: int, shared: bool, march: int | None, rows: int | None
+    d: int, *, n: int, unknowns: int, shared: bool, march: int | None, rows: int | None
 ) -> list[Resolution]:
-    """Those to try, one after the other, in d dimensions.
+    """Those to try, one after the other, in d dimensions, for n functions; the last only tells of the one before.
 
     `march`: the coordinate along which slabs may follow each other, if any. They come last, and not where one
     factorisation serves all functions. `rows`: of a domain that is given by points, their number; there,
     polynomials go up to a total degree.
     """
     most = min((_SHARED if shared else _OWN) / unknowns, np.inf if rows is None else rows / 2)
-
-    def width(n: int) -> int:
-        return comb(n + d, d) if rows is not None else (n + 1) ** d
-
-    found = [Resolution((n,) * d) for n in _DEGREES if width(n) <= most]
-    for space, time, slabs in _SLABS if march is not None and d == 2 and not shared else ():
+    found, beyond = [], []
+    for degree in _DEGREES:
+        width = comb(degree + d, d) if rows is not None else (degree + 1) ** d
+        (found if width <= most else beyond).append(Resolution((degree,) * d))
+    slabs = []
+    for space, time, count in _SLABS if march is not None and d == 2 and not shared else ():
         degrees = np.full(d, space)
         degrees[march] = time
-        if np.prod(degrees + 1) <= most:
-            found.append(Resolution(tuple(degrees.tolist()), slabs))
-    return found or [Resolution((3,) * d)]
+        width = float(np.prod(degrees + 1))
+        affordable = width <= most and n * count * (width * unknowns) ** 2 <= _WORK
+        (slabs if affordable else beyond).append(Resolution(tuple(degrees.tolist()), count))
+    beyond = [own for own in beyond if (own.slabs > 1) == bool(slabs)]
+    return found + slabs + beyond[:1]
