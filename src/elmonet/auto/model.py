@@ -107,16 +107,24 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.points = points
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        points: Any = None,
+        *,
+        sensors: Any = None,
+        groups: Any = None,
+        data: Any = None,
+    ) -> Self:
         """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`.
 
         y may be a `PDE` of `elmonet.physics`. Then it is solved for the inputs, which are known at the
-        sensors, and no outputs are needed; `physics_` tells how that went.
+        sensors, and no outputs are needed; `physics_` tells how that went. Beside the equation, `data` may
+        hold outputs of some functions: an `OperatorData`, ``(u, s)`` or ``(u, s, points)``.
         """
-        physics = None
         points = points_once(self.points, points, "AutoELMDeepONet")
-        if isinstance(y, PDE):
-            X, y, points, sensors, physics = y.solved(X, sensors, points)
+        X, y, points, sensors, physics = self._solved(X, y, points, sensors, data)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
@@ -151,6 +159,19 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 own._add_error(physics.error, str(physics))
         self.points_ = self.best_model_.points_
         return self
+
+    def _solved(self, X: Any, y: Any, points: Any, sensors: Any, data: Any) -> tuple[Any, ...]:
+        """Inputs, outputs, points, sensors and an account of an equation, if y is one; else as they came."""
+        if isinstance(y, PDE):
+            bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
+            with bar as hook:
+                tell = None if hook is None else lambda done: hook("solving the equation", done, 1.0)
+                return y.solved(X, sensors, points, data=data, progress=tell)
+        if data is not None:
+            raise InputError(
+                "data stands beside an equation, fit(u, pde, data=...); here y holds the outputs."
+            )
+        return X, y, points, sensors, None
 
     def _choose(
         self, training: Training, seed: int, budget: Any, n_jobs: int, hook: Any

@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
 
 @dataclass(frozen=True)
 class Part:
-    """Points (M, d) of a domain, and outward normals (M, d) if they lie on its boundary and these are known."""
+    """Points (M, d) of a domain, and outward normals (M, d) if they are on its boundary, and known."""
 
     points: np.ndarray
     normals: np.ndarray | None = None
@@ -99,7 +99,8 @@ class Box:
             place = _PLACE.fullmatch(own)
             if not place or place[1] not in self.names:
                 raise InputError(
-                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got {name!r}.'
+                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got '
+                    f"{name!r}."
                 )
             j, value = self.names.index(place[1]), float(place[2])
             ends = (self.low[j], self.high[j])
@@ -118,7 +119,7 @@ class Box:
 
     def grid(self, count: int) -> np.ndarray:
         """A uniform grid with `count` points in each coordinate, the ends included."""
-        return grid_points([np.linspace(*ends, count) for ends in self.corners.T])
+        return grid_points([np.linspace(low, high, count) for low, high in self.corners.T])
 
     def _axes(self, degrees: tuple[int, ...], more: int) -> list[np.ndarray]:
         axes = []

@@ -198,7 +198,7 @@ class System:
 
         def gradient(r: np.ndarray) -> np.ndarray:
             every = zip(blocks, slopes, np.split(r, ends, axis=1), strict=True)
-            found = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in every)
+            found: Any = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in every)
             return factor.scaled_transposed(found)
 
         rest, d = -r, np.zeros((len(r), self.width))
@@ -287,7 +287,7 @@ class _Truncated:
 
 
 def _least_squares(J: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """The c (p,) that minimises |J c - f|: normal equations, refined with residuals of the equations themselves.
+    """The c (p,) that minimises |J c - f|: normal equations, refined with the residuals of J itself.
 
     Where their condition is too large for that, by a factorisation of J.
     """

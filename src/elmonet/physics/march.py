@@ -89,8 +89,8 @@ def march(
             "slabs are for equations that begin somewhere: with conditions at one end of a coordinate, as "
             '"t=0", and none at the other.'
         )
-    ends = (0.0, 1.0) if axis is None else domain.corners[:, axis]
-    edges = np.linspace(*ends, slabs + 1)
+    low, high = (0.0, 1.0) if axis is None else domain.corners[:, axis]
+    edges = np.linspace(low, high, slabs + 1)
     pieces: list[tuple[Any, np.ndarray]] = []
     steps, converged = np.zeros(known.count, int), np.ones(known.count, bool)
     squares: list[np.ndarray] = []
@@ -101,7 +101,7 @@ def march(
         blocks = _blocks(equation, box, basis, resolution.degrees, first=k == 0)
         inputs = [known.at(block.points, block.needs) for block in blocks]
         inside = blocks[0].points
-        if k == 0:
+        if k == 0 or axis is None:
             start = _guess(equation, inside, known.count)
         else:
             orders = blocks[0].orders_in(axis)

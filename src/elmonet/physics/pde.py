@@ -17,10 +17,13 @@ from elmonet.interpolation import grid_points
 from elmonet.metrics import relative_l2
 from elmonet.physics.basis import Basis
 from elmonet.physics.box import Box
+from elmonet.physics.constants import find_constants
+from elmonet.physics.correction import Correction, correct
 from elmonet.physics.domain import Domain
 from elmonet.physics.fields import ONE, Names
 from elmonet.physics.known import Known
 from elmonet.physics.march import Equation, Solution, march
+from elmonet.physics.measurements import Measurements
 from elmonet.physics.report import Physics
 from elmonet.physics.resolution import Resolution, resolutions
 from elmonet.physics.rows import Rows
@@ -57,7 +60,8 @@ class PDE:
     input_axes : the coordinates that u depends on; None: all. Several inputs: a dictionary, with () for a
         number: ``{"k": ("x",), "speed": ()}`` is ``u.k`` and ``u.speed``.
     unknowns : the names of several unknowns, as ``("v", "w", "p")`` for ``s.v.xx``; None: one, s itself.
-    constants : numbers that residuals take by name. With data beside the equation they can be found.
+    constants : numbers that residuals take by name: ``{"k": 0.01}``.
+    find : the names of constants that data beside the equation shall find; `constants` is where to begin.
     degree : of the polynomials, one for all coordinates or one for each; None: raised until solutions no
         longer change.
     slabs : how many pieces in time follow each other; None: chosen.
@@ -85,6 +89,7 @@ class PDE:
         *,
         unknowns: tuple[str, ...] | None = None,
         constants: Mapping[str, float] | None = None,
+        find: tuple[str, ...] = (),
         degree: int | tuple[int, ...] | None = None,
         slabs: int | None = None,
         trunk: Callable[[int], Any] | None = None,
@@ -95,6 +100,9 @@ class PDE:
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = ONE if unknowns is None else tuple(unknowns)
         self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
+        self.find = (find,) if isinstance(find, str) else tuple(find)
+        if set(self.find) - set(self.constants):
+            raise InputError(f"find must name constants, {', '.join(self.constants) or 'none'}; got {find}.")
         self.degree, self.slabs, self.trunk, self.start = degree, slabs, trunk, start
         self.tolerance = number(tolerance, "tolerance", strict=True)
         axes = self.input_axes.values() if isinstance(self.input_axes, dict) else [self.input_axes]
@@ -122,31 +130,37 @@ class PDE:
         where = None if isinstance(found.sensors, dict) else found.sensors
         return OperatorData(u, s, None, None, where, found.points, "pde", components)
 
-    def solved(self, u: Any, sensors: Any, points: Any = None, progress: Any = None) -> Pairs:
+    def solved(
+        self, u: Any, sensors: Any, points: Any = None, *, data: Any = None, progress: Any = None
+    ) -> Pairs:
         """The same with an account; `progress` is called with the share that is done.
 
         `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space; of
-        a `Domain`, its own.
+        a `Domain`, its own. `data`: outputs of some functions, as an `OperatorData`, ``(u, s)`` or
+        ``(u, s, points)``; what they say of the equation corrects all solutions.
         """
         begun = perf_counter()
         where = self._usual_points() if points is None else points
         where = coordinates(where, dimension=len(self.domain.names))
-        known, found, error = self.solution(u, sensors, progress)
-        good, failed = found.converged, np.flatnonzero(~found.converged)
-        if not good.any():
-            raise InputError(
-                "the equation did not converge for any input: look for a wrong sign, for a condition that is "
-                "missing, or for a solution that does not exist up to the end of the box."
-            )
-        if len(failed):
-            warnings.warn(
-                f"{len(failed)} of {known.count} inputs did not converge (the first: row {failed[0]}); these "
-                "are left out.",
-                NumericsWarning,
-                stacklevel=3,
-            )
+        measured = None if data is None else Measurements.of(data, where, self.unknowns)
+        words: list[str] = []
+        if measured is not None:
+            self, words = self._with_constants_found(measured, sensors)
+            u = measured.with_inputs(u)
+        known = Known(u, sensors, self.input_axes, self.domain)
+        found, resolution, error = self._solution(known, progress)
+        failed = np.flatnonzero(~found.converged)
+        good = _require_some(found.converged)
         values = {name: own[good] for name, own in found.values(where).items()}
-        resolution, error = error
+        if measured is not None:
+            if not good[-len(measured.y) :].all():
+                raise InputError(
+                    "the equation did not converge for all inputs of the data. Leave out those for which it "
+                    "has no solution."
+                )
+            values, correction = self._corrected(measured, values, measured.seen(found.values)[good])
+            error = float(np.hypot(error, correction.error))
+            words.append(str(correction))
         account = Physics(
             resolution,
             found.width,
@@ -157,19 +171,47 @@ class PDE:
             failed,
             error,
             perf_counter() - begun,
+            "\n".join(words),
         )
-        inputs = _kept(u, good)
         s = values[""] if self.unknowns == ONE else values
-        return Pairs(inputs, s, where, known.sensors, account)
+        return Pairs(_kept(u, good), s, where, known.sensors, account)
 
-    def solution(
-        self, u: Any, sensors: Any, progress: Any = None
-    ) -> tuple[Known, Solution, tuple[Resolution, float]]:
-        """The inputs, their solutions as functions, the resolution that was chosen and its error."""
-        known = Known(u, sensors, self.input_axes, self.domain)
-        equation = self._equation(known)
-        chosen = self._choose(equation, known)
-        return known, march(equation, known, chosen[0], progress), chosen
+    def _solution(
+        self, known: Known, progress: Any = None, resolution: Resolution | None = None
+    ) -> tuple[Solution, Resolution, float]:
+        """Solutions as functions, the resolution and its error; if one is given, nothing is chosen."""
+        equation, error = self._equation(known), np.nan
+        if resolution is None:
+            resolution, error = self._choose(equation, known)
+        return march(equation, known, resolution, progress), resolution, error
+
+    def _with_constants_found(self, measured: Measurements, sensors: Any) -> tuple[Self, list[str]]:
+        """The equation with the constants that the measurements say, and what was found, in words."""
+        if not self.find:
+            return self, []
+        known = Known(measured.u, sensors, self.input_axes, self.domain)
+        _, resolution, _ = self._solution(known)
+        found = find_constants(
+            measured,
+            {name: self.constants[name] for name in self.find},
+            lambda own: self.with_constants(**own)._solution(known, resolution=resolution)[0].values,
+        )
+        words = ", ".join(
+            f"{name} = {value:.4g} (standard error {e:.2g})" for name, (value, e) in found.items()
+        )
+        return self.with_constants(**{n: own[0] for n, own in found.items()}), [
+            f"Found from the data: {words}."
+        ]
+
+    def _corrected(
+        self, measured: Measurements, values: dict[str, np.ndarray], seen: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], Correction]:
+        """Solutions with what the measurements say of them, each unknown in units of its own size."""
+        sizes = {name: float(np.sqrt(np.mean(own**2))) or 1.0 for name, own in values.items()}
+        stacked = np.concatenate([own / sizes[name] for name, own in values.items()], axis=1)
+        stacked, correction = correct(measured, stacked, seen)
+        parts = np.split(stacked, len(values), axis=1)
+        return {n: own * sizes[n] for n, own in zip(values, parts, strict=True)}, correction
 
     def _usual_points(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
@@ -198,14 +240,15 @@ class PDE:
         """The coordinate along which an equation begins at one end and goes on to the other, if any."""
         if isinstance(self.domain, Domain) or self.trunk is not None:
             return None
-        low, high = set(), set()
+        low: set[int] = set()
+        high: set[int] = set()
         for name in self.conditions:
             for j, value in self.domain.fixed(name).items():
                 (low if value == self.domain.low[j] else high).add(j)
         smallest = Rows(self.residual, self.domain.inside((1,) * len(self.domain.names)), names, _Nothing())
         begins = [j for j in sorted(low - high) if max(smallest.orders_in(j).values()) > 0]
         named_t = [j for j in begins if self.domain.names[j] == "t"]
-        return (named_t or begins or [None])[0]
+        return next(iter(named_t or begins), None)
 
     def _choose(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
         """The first beyond which the solutions of few functions do not change, and by what they still do."""
@@ -268,6 +311,24 @@ class _Nothing:
 
     def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
         return np.zeros((len(points), 0))
+
+
+def _require_some(converged: np.ndarray) -> np.ndarray:
+    """Which inputs converged, with a warning if not all did."""
+    failed = np.flatnonzero(~converged)
+    if len(failed) == len(converged):
+        raise InputError(
+            "the equation did not converge for any input: look for a wrong sign, for a condition that is "
+            "missing, or for a solution that does not exist up to the end of the box."
+        )
+    if len(failed):
+        warnings.warn(
+            f"{len(failed)} of {len(converged)} inputs did not converge (the first: row {failed[0]}); these "
+            "are left out.",
+            NumericsWarning,
+            stacklevel=4,
+        )
+    return converged
 
 
 def _kept(u: Any, good: np.ndarray) -> Any:

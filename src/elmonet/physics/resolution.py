@@ -31,18 +31,19 @@ class Resolution:
 def resolutions(
     d: int, *, n: int, unknowns: int, shared: bool, march: int | None, rows: int | None
 ) -> list[Resolution]:
-    """Those to try, one after the other, in d dimensions, for n functions; the last only tells of the one before.
+    """Those to try, one after the other, in d dimensions; the last only tells of the one before.
 
-    `march`: the coordinate along which slabs may follow each other, if any. They come last, and not where one
-    factorisation serves all functions. `rows`: of a domain that is given by points, their number; there,
-    polynomials go up to a total degree.
+    `n`: for how many functions. `march`: the coordinate along which slabs may follow each other, if any.
+    They come last, and not where one factorisation serves all functions. `rows`: of a
+    domain that is given by points, their number; there, polynomials go up to a total degree.
     """
     most = min((_SHARED if shared else _OWN) / unknowns, np.inf if rows is None else rows / 2)
-    found, beyond = [], []
+    found: list[Resolution] = []
+    slabs: list[Resolution] = []
+    beyond: list[Resolution] = []
     for degree in _DEGREES:
         width = comb(degree + d, d) if rows is not None else (degree + 1) ** d
         (found if width <= most else beyond).append(Resolution((degree,) * d))
-    slabs = []
     for space, time, count in _SLABS if march is not None and d == 2 and not shared else ():
         degrees = np.full(d, space)
         degrees[march] = time

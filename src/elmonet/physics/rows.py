@@ -128,7 +128,8 @@ class Rows:
             if not np.allclose(exact, rough, rtol=1e-3, atol=1e-3 * (1 + np.abs(rough).max())):
                 raise InputError(
                     f"the residual is no analytic function of {'.'.join(['s', *filter(None, key)])}: abs, "
-                    "maximum and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for abs(s)."
+                    "maximum and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for "
+                    "abs(s)."
                 )
 
     def _columns(self, key: Key) -> slice:
