@@ -59,9 +59,10 @@ def test_a_constant_is_found(measured):
     u, s, new, truth = measured
     model = fitted(equation(0.03, find=("D",)), (u, s))
     assert relative_l2(model.predict(new), truth) < 3e-3
-    assert "D = 0.0" in str(model.physics_)
-    words = str(model.physics_).split("D = ")[1]
-    assert float(words.split()[0]) == pytest.approx(0.01, rel=0.01)
+    value, spread = model.physics_.constants["D"]
+    assert value == pytest.approx(0.01, rel=0.01)
+    assert spread < 1e-3
+    assert "Found from the data: D = 0.0" in model.summary()
 
 
 def test_gaps_and_few_points(measured):

@@ -124,7 +124,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         hold outputs of some functions: an `OperatorData`, ``(u, s)`` or ``(u, s, points)``.
         """
         points = points_once(self.points, points, "AutoELMDeepONet")
-        X, y, points, sensors, physics = self._solved(X, y, points, sensors, data)
+        X, y, points, sensors, physics = self._solved(X, y, points, sensors, groups, data)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
@@ -160,13 +160,18 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         self.points_ = self.best_model_.points_
         return self
 
-    def _solved(self, X: Any, y: Any, points: Any, sensors: Any, data: Any) -> tuple[Any, ...]:
+    def _solved(self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any) -> tuple[Any, ...]:
         """Inputs, outputs, points, sensors and an account of an equation, if y is one; else as they came."""
         if isinstance(y, PDE):
+            if groups is not None:
+                raise InputError(
+                    "groups are for outputs that belong together; an equation has no use for them."
+                )
             bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
             with bar as hook:
                 tell = None if hook is None else lambda done: hook("solving the equation", done, 1.0)
-                return y.solved(X, sensors, points, data=data, progress=tell)
+                found = y.solved(X, sensors, points, data=data, progress=tell)
+            return found._replace(sensors=None) if isinstance(X, dict) else found
         if data is not None:
             raise InputError(
                 "data stands beside an equation, fit(u, pde, data=...); here y holds the outputs."
@@ -271,9 +276,14 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
             )
         return self.expected_error_
 
-    def predict(self, X: Any, points: Any = None, *, return_std: bool = False) -> Any:
+    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
         """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike the training inputs."""
-        return self._best().predict(X, points, return_std=return_std)
+        best = self._best()
+        if derivative is None:
+            return best.predict(X, points, return_std=return_std)
+        if best is not self.global_model_:
+            raise InputError("a model with layers has no derivatives: fit with layers=0.")
+        return best.predict(X, points, return_std=return_std, derivative=derivative)
 
     def interval(
         self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None

@@ -66,9 +66,8 @@ def correct(measured: Measurements, solutions: np.ndarray, seen: np.ndarray) -> 
     known = ~np.isnan(missed)
     both = np.concatenate([solutions, seen], axis=1)
     U, sizes, Vt = svd(both, full_matrices=False, overwrite_a=True, check_finite=False)
-    most = min(
-        _MODES, int(known.sum(axis=1).min()) // 2, np.count_nonzero(sizes**2 > _ENERGY * np.sum(sizes**2))
-    )
+    count = int(np.count_nonzero(sizes**2 > _ENERGY * np.sum(sizes**2)))
+    most = min(_MODES, count, int(known.sum(axis=1).min()) // 2)
     z = np.column_stack([np.full(len(U), sizes[0] / np.sqrt(len(U))), U[:, :most] * sizes[:most]])
     # Orthonormal where the measurements are: there, each mode is predicted for itself.
     orthonormal, R = np.linalg.qr(Vt[:most, solutions.shape[1] :].T)

@@ -143,9 +143,10 @@ class PDE:
         where = self._usual_points() if points is None else points
         where = coordinates(where, dimension=len(self.domain.names))
         measured = None if data is None else Measurements.of(data, where, self.unknowns)
-        words: list[str] = []
+        constants, correction = {}, None
         if measured is not None:
-            self, words = self._with_constants_found(measured, sensors)
+            constants = self._constants_found(measured, sensors)
+            self = self.with_constants(**{name: value for name, (value, _) in constants.items()})
             u = measured.with_inputs(u)
         known = Known(u, sensors, self.input_axes, self.domain)
         found, resolution, error = self._solution(known, progress)
@@ -160,7 +161,6 @@ class PDE:
                 )
             values, correction = self._corrected(measured, values, measured.seen(found.values)[good])
             error = float(np.hypot(error, correction.error))
-            words.append(str(correction))
         account = Physics(
             resolution,
             found.width,
@@ -171,7 +171,8 @@ class PDE:
             failed,
             error,
             perf_counter() - begun,
-            "\n".join(words),
+            constants,
+            correction,
         )
         s = values[""] if self.unknowns == ONE else values
         return Pairs(_kept(u, good), s, where, known.sensors, account)
@@ -185,23 +186,17 @@ class PDE:
             resolution, error = self._choose(equation, known)
         return march(equation, known, resolution, progress), resolution, error
 
-    def _with_constants_found(self, measured: Measurements, sensors: Any) -> tuple[Self, list[str]]:
-        """The equation with the constants that the measurements say, and what was found, in words."""
+    def _constants_found(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
+        """The constants to find, as the measurements say, with standard errors."""
         if not self.find:
-            return self, []
+            return {}
         known = Known(measured.u, sensors, self.input_axes, self.domain)
         _, resolution, _ = self._solution(known)
-        found = find_constants(
+        return find_constants(
             measured,
             {name: self.constants[name] for name in self.find},
             lambda own: self.with_constants(**own)._solution(known, resolution=resolution)[0].values,
         )
-        words = ", ".join(
-            f"{name} = {value:.4g} (standard error {e:.2g})" for name, (value, e) in found.items()
-        )
-        return self.with_constants(**{n: own[0] for n, own in found.items()}), [
-            f"Found from the data: {words}."
-        ]
 
     def _corrected(
         self, measured: Measurements, values: dict[str, np.ndarray], seen: np.ndarray
