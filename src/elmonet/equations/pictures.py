@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["picture", "write_picture"]
 
 _FEW = 9  # new functions, of which the one with the median error is drawn
-_WIDTH, _HEIGHT, _TITLE, _GAP = 2.3, 2.75, 0.45, 0.12  # of a panel, of the title, and below it, in inches
+_WIDTH, _HEIGHT, _TITLE = 2.3, 2.75, 0.35  # of a panel and of the title, in inches
 _MARGIN = 0.08  # around what is no rectangle
 _MOST = 0.995  # of the differences, that the colours reach: the rest is a pointed end of the colour bar
 
@@ -47,7 +47,7 @@ def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figu
     axes = new(rows, columns, figsize=size).reshape(rows, columns)
     figure: Any = axes[0, 0].figure
     figure.suptitle(f"{problem.title}:  {problem.formula}", fontsize=11, y=0.99, va="top")
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - _GAP / size[1]))
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - _TITLE / size[1]))
     _draw_input(axes[0, 0], problem.module.SENSORS, u[own])
     for row, (name, predictions, references, shown) in zip(axes, fields, strict=True):
         pair = predictions[own], references[own]
