@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmonet._check import InputError, choice
+from elmonet.cli.picture import without_windows
 from elmonet.cli.tables import show_table
 from elmonet.cli.telling import Stopped
 
@@ -41,6 +42,7 @@ def reproduce_physics(
             "--seed, --out and --json."
         )
     names = [choice(name, "--only", GALLERY) for name in only] or list(GALLERY)
+    without_windows()
     with progress_bar() as progress:
         try:
             results = run(names, functions=functions, seed=seed, out=out, progress=progress)
@@ -56,5 +58,5 @@ def reproduce_physics(
     console = Console(stderr=str(json) == "-")
     show_table(physics_table(results), console)
     if "figures" in results:
-        console.print(f"figures: {results['figures']}", style="dim")
+        console.print(f"figures: {results['figures']}", style="dim", markup=False)
     console.print(f"wrote {out / 'physics.json'}", highlight=False)

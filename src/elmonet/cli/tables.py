@@ -23,4 +23,4 @@ def show_table(table: Table, console: Console) -> None:
         shown.add_row(*(cell.replace(", ", "\n") for cell in row))
     console.print(shown)
     for note in table.notes:
-        console.print(note, style="dim")
+        console.print(note, style="dim", markup=False)

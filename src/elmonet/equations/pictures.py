@@ -25,11 +25,11 @@ _MOST = 0.995  # of the differences, that the colours reach: the rest is a point
 
 def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> None:
     """Draw what a model predicts for a typical new function, and the reference, to a file."""
-    from matplotlib import pyplot
-
     module = problem.module
     u, truth = module.inputs(_FEW, seed + 1), module.reference(_FEW, seed + 1)
     figure = picture(problem, u, model.predict(u), truth)
+    from matplotlib import pyplot  # after `picture`, which says what to install
+
     with replacing(path) as fresh:
         figure.savefig(fresh, dpi=100, format="png")
     pyplot.close(figure)
