@@ -12,8 +12,8 @@ CASES = {
     "antiderivative": ({"degree": 32}, {"s": 1e-11}),
     "reaction": ({"degree": 18}, {"s": 3e-4}),
     "poisson": ({"degree": 24}, {"s": 1e-5}),
-    "laplace": ({"degree": 32}, {"s": 2e-3}),
-    "advection": ({"degree": 24}, {"s": 3e-2}),
+    "laplace": ({"degree": 24}, {"s": 8e-3}),
+    "advection": ({"degree": 18}, {"s": 5e-2}),
     "burgers": ({"degree": (28, 10), "slabs": 4}, {"s": 1e-4}),
     "stokes": ({"degree": 18}, {"v": 5e-3, "w": 5e-3, "p": 2e-2}),
 }

@@ -142,7 +142,7 @@ def _draw_planes(
 
 def _draw_streamlines(ax: Axes, points: np.ndarray, v: np.ndarray, w: np.ndarray) -> None:
     (x, y, v_grid), (_, _, w_grid) = _on_grid(points, v), _on_grid(points, w)
-    ax.streamplot(x, y, v_grid, w_grid, color="white", density=0.4, linewidth=0.7, arrowsize=0.6)
+    ax.streamplot(x, y, v_grid, w_grid, color="white", density=0.3, linewidth=0.7, arrowsize=0.6)
 
 
 def _coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) -> Any:
