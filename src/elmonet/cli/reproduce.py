@@ -56,7 +56,7 @@ def reproduce(
         int | None,
         typer.Option(
             min=2,
-            help="Training functions, and test functions.",
+            help="Training functions, and test functions; of physics, training functions alone.",
             show_default="1000; physics: 2000 for advection",
         ),
     ] = None,
