@@ -7,7 +7,8 @@ figures and where-we-differ.md beside it, and the table in README.md. Reads benc
 auto_cost.json; writes docs/peers.md, its figures, and README's other table; from inference.json,
 docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
-docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md.
+docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
+table of docs/physics.md.
 A test fails if they disagree. Draws the pictures of docs/your-data.md.
 """
 
@@ -24,6 +25,7 @@ import bands_page  # noqa: E402
 import inference_page  # noqa: E402
 import layers_page  # noqa: E402
 import peers_page  # noqa: E402
+import physics_page  # noqa: E402
 import small_page  # noqa: E402
 import suggest_page  # noqa: E402
 
@@ -72,6 +74,11 @@ def next_simulation():
     return filled("docs/next-simulation.md", suggest=suggest_page.table(suggest_page.load()))
 
 
+def physics():
+    """docs/physics.md with the table of its gallery."""
+    return filled("docs/physics.md", gallery=physics_page.gallery(physics_page.load()))
+
+
 def main():
     import data_pictures  # needs matplotlib
 
@@ -89,6 +96,7 @@ def main():
     (ROOT / "docs" / "method.md").write_text(method())
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     (ROOT / "docs" / "next-simulation.md").write_text(next_simulation())
+    (ROOT / "docs" / "physics.md").write_text(physics())
     suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
 

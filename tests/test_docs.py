@@ -73,6 +73,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     assert (ROOT / "docs" / "method.md").read_text() == generate["method"](), "run make docs"
     page = (ROOT / "docs" / "next-simulation.md").read_text()
     assert page == generate["next_simulation"](), "run make docs"
+    assert (ROOT / "docs" / "physics.md").read_text() == generate["physics"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
@@ -138,6 +139,29 @@ def test_the_committed_suggestions_show_what_we_claim():
     assert max(needed[name, "even"] for name in ("burgers", "darcy")) <= 85
     assert max(needed[name, "uneven"] for name in page.NAMES) <= 60
     assert needed["ode", "even"] <= 95
+
+
+def test_the_committed_gallery_of_equations_shows_what_we_claim():
+    """Errors of operators without outputs, and seconds with solving and learning."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "physics.json").read_text())
+    assert found["new_functions"] == 100
+    limits = {
+        "antiderivative": (1e-8, 10),
+        "reaction": (5e-4, 90),
+        "poisson": (1e-5, 60),
+        "laplace": (1e-4, 60),
+        "advection": (9.5e-3, 300),
+        "burgers": (1e-2, 600),
+        "stokes": (1e-2, 300),
+    }
+    rows = found["done"]
+    assert rows.keys() == limits.keys()
+    above = {
+        name: (rows[name]["error"], rows[name]["seconds"])
+        for name, (error, seconds) in limits.items()
+        if rows[name]["error"] > error or rows[name]["seconds"] > seconds
+    }
+    assert not above
 
 
 def test_the_committed_bands_show_what_we_claim():

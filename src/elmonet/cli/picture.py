@@ -15,7 +15,7 @@ from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, Point
 from elmonet.cli.understanding import flags
 from elmonet.destination import replacing
 
-__all__ = ["plot"]
+__all__ = ["plot", "without_windows"]
 
 _NOTHING_KNOWN = "function {} has no value to compare with; name another --function."
 
@@ -82,7 +82,7 @@ def plot(
             f"there are {found.functions} functions, counted from 0: the last is --function "
             f"{found.functions - 1}, got {function}."
         )
-    _without_windows()
+    without_windows()
     u = rows_of(found.u, slice(function, function + 1))
     error: float | None
     if band is not None:
@@ -219,7 +219,7 @@ def _parity(truth: Any, predicted: Any, out: Path) -> None:
     _save(parity(truth, predicted), out)
 
 
-def _without_windows() -> None:
+def without_windows() -> None:
     """Draw to files, also where there is no screen."""
     try:
         import matplotlib

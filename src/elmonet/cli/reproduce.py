@@ -1,4 +1,4 @@
-"""elmonet reproduce: the paper's tables and figures."""
+"""elmonet reproduce: the paper's tables and figures, and those of physics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elmonet._check import FileError, choice
+from elmonet._check import FileError, InputError, choice
 from elmonet.cli.paths import require_place
+from elmonet.cli.physics import PHYSICS, reproduce_physics
+from elmonet.cli.tables import show_table
 from elmonet.cli.telling import Stopped
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def reproduce(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="antiderivative, nonlinear_ode, sensitivity, darcy, inverse_source; all if none is named.",
+            help="antiderivative, nonlinear_ode, sensitivity, darcy, inverse_source; all these if none is "
+            "named. Or physics alone: operators from equations, without outputs.",
             show_default=False,
         ),
     ] = None,
@@ -50,12 +53,28 @@ def reproduce(
         int | None, typer.Option(min=1, help="Draws that are averaged.", show_default="1, full 10")
     ] = None,
     functions: Annotated[
-        int | None, typer.Option(min=2, help="Training functions, and test functions.", show_default="1000")
+        int | None,
+        typer.Option(
+            min=2,
+            help="Training functions, and test functions; of physics, training functions alone.",
+            show_default="1000; physics: 2000 for advection",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            help="Of physics, one problem: antiderivative, reaction, poisson, laplace, advection, burgers, "
+            "stokes; repeat the option for several.",
+            metavar="NAME",
+            show_default="all",
+        ),
     ] = None,
 ) -> None:
     """Measure the paper's tables and figures, each number beside the printed one.
 
-    Writes results.json, report.html, report.md and figures/ to the folder. Ctrl-C keeps what is finished.
+    Writes results.json, report.html, report.md and figures/ to the folder; physics writes physics.json and
+    figures/. Ctrl-C keeps what is finished.
 
     **Examples**
 
@@ -64,6 +83,8 @@ def reproduce(
     elmonet reproduce antiderivative darcy --seconds 60
 
     elmonet reproduce --full --out results/full
+
+    elmonet reproduce physics --only burgers
     """
     from rich.console import Console
 
@@ -80,14 +101,28 @@ def reproduce(
         "trials": trials,
         "functions": functions,
     }
-    effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     chosen = [
-        choice(name.replace("-", "_"), "experiment", EXPERIMENTS) for name in experiments or EXPERIMENTS
+        choice(name.replace("-", "_"), "experiment", (*EXPERIMENTS, PHYSICS))
+        for name in experiments or EXPERIMENTS
     ]
     if json is not None and str(json) != "-":
         require_place(json)
     if out.exists() and not out.is_dir():
         raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+    if chosen == [PHYSICS]:
+        paper = {f"--{name.replace('_', '-')}": value for name, value in given.items() if name != "functions"}
+        paper |= {"--full": full, "--resume": resume}
+        return reproduce_physics(
+            only=only or [], functions=functions, seed=seed, out=out, json=json, meaningless=paper
+        )
+    if PHYSICS in chosen:
+        raise InputError(
+            "physics is a run of its own: elmonet reproduce physics. Name the other experiments in another "
+            "command."
+        )
+    if only:
+        raise InputError("--only is for elmonet reproduce physics. Name the experiments without it.")
+    effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     with progress_bar() as progress:
         try:
             results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)
@@ -103,21 +138,11 @@ def reproduce(
 
 
 def _report(results: dict[str, Any], out: Path, console: Console) -> None:
-    from rich import box
-    from rich.table import Column, Table
-
     from elmonet.paper import write_report
     from elmonet.paper.tables import tables, verdicts
 
     for table in (*tables(results), verdicts(results)):
-        if not table.rows:
-            continue
-        columns = [Column(name, overflow="fold") for name in table.columns]
-        shown = Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
-        for row in table.rows:
-            shown.add_row(*(cell.replace(", ", "\n") for cell in row))
-        console.print(shown)
-        for note in table.notes:
-            console.print(note, style="dim")
+        if table.rows:
+            show_table(table, console)
     for page in write_report(results, out):
         console.print(f"wrote {page}", highlight=False)

@@ -22,7 +22,7 @@ from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, PROBLEMS, TRAINED
 from elmonet.progress import Progress
 from elmonet.store import write_bytes
 
-__all__ = ["as_json", "read_results", "reproduce"]
+__all__ = ["as_json", "machine", "read_results", "reproduce"]
 
 FORMAT = 1
 
@@ -168,7 +168,7 @@ def _fresh(effort: Effort, seed: int) -> dict[str, Any]:
         "format": FORMAT,
         "elmonet": __version__,
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": _machine(),
+        "machine": machine(),
         "effort": json.loads(json.dumps(asdict(effort))),
         "seed": seed,
         "experiments": [],
@@ -192,7 +192,8 @@ def _save(results: dict[str, Any], file: Path) -> None:
     write_bytes(file, as_json(results).encode())
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """What the seconds were measured on."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

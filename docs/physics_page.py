@@ -1,0 +1,21 @@
+"""The table of docs/physics.md, from the results of benchmarks/physics.py."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from elmonet.paper.physics import physics_table
+from elmonet.paper.tables import markdown_table
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "physics.json"
+
+
+def load():
+    return json.loads(RESULTS.read_text())
+
+
+def gallery(results):
+    """The table, and what must be known to read it."""
+    table = physics_table(results)
+    lines = [tuple(cell.replace(", ", "<br>") for cell in row) for row in table.rows]
+    return "\n".join([markdown_table(replace(table, rows=lines)), "", *(f"- {note}" for note in table.notes)])

@@ -1,0 +1,148 @@
+"""Operators learned from equations alone, beside published numbers: the gallery, run and set in a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from elmonet import __version__
+from elmonet._check import MissingExtra, choice, positive_integer
+from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure
+from elmonet.equations.pictures import write_picture
+from elmonet.paper.run import as_json, machine
+from elmonet.paper.tables import Table
+from elmonet.progress import Progress
+from elmonet.store import write_bytes
+
+__all__ = ["physics_table", "reproduce_physics"]
+
+NEW = 100  # functions that errors are measured on
+# A guess of the seconds, for the progress bar: of choosing the resolution, and of a thousand functions.
+_COSTS = {
+    "antiderivative": (0, 2),
+    "reaction": (1, 20),
+    "poisson": (15, 5),
+    "laplace": (12, 5),
+    "advection": (60, 100),
+    "burgers": (3, 60),
+    "stokes": (25, 5),
+}
+_SOLVED = 0.7  # of that, when learning begins
+
+
+def reproduce_physics(
+    names: Sequence[str] = tuple(GALLERY),
+    *,
+    functions: int | None = None,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Learn the operators of equations without outputs, and measure their errors on new functions.
+
+    Parameters
+    ----------
+    names : some of `GALLERY`.
+    functions : inputs that each equation is solved for; None: each problem's own number.
+    out : folder for ``physics.json``, written after every problem, and ``figures/physics_*.png``, which need
+        matplotlib. A file that is there already is renamed to ``physics.previous.json``. None: no files.
+    seed : of the training functions and the networks; new functions have the next one.
+    progress : called as ``progress(what, done, total)``: see `elmonet.progress`.
+
+    Returns
+    -------
+    The results: ``results["done"]`` maps the name of each problem to its record. `physics_table` takes them.
+    """
+    for name in names:
+        choice(name, "problem", GALLERY)
+    seed = positive_integer(seed, "seed", minimum=0)
+    results: dict[str, Any] = {
+        "elmonet": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine(),
+        "seed": seed,
+        "new_functions": NEW,
+        "done": {},
+    }
+    file = None if out is None else Path(out) / "physics.json"
+    if file is not None:
+        (file.parent / "figures").mkdir(parents=True, exist_ok=True)
+        if file.exists():
+            file.replace(file.with_name("physics.previous.json"))
+    chosen = [problem for name, problem in GALLERY.items() if name in names]
+    costs = [_cost(problem, functions) for problem in chosen]
+    done, total = 0.0, sum(costs)
+    for problem, cost in zip(chosen, costs, strict=True):
+        report = _part(progress, problem, done, cost, total)
+        report("solving", 0.0)
+        record, model = measure(
+            problem,
+            functions=functions,
+            new=NEW,
+            seed=seed,
+            progress=lambda _, share, whole, tell=report: tell(
+                "learning", _SOLVED + (1 - _SOLVED) * share / whole
+            ),
+        )
+        results["done"][problem.name] = record.as_dict()
+        if file is not None:
+            write_bytes(file, as_json(results).encode())
+            try:
+                write_picture(problem, model, file.parent / "figures" / f"physics_{problem.name}.png", seed)
+            except MissingExtra:
+                results["figures"] = 'not drawn: they need matplotlib, pip install "elmonet[plot]".'
+        done += cost
+    if progress is not None:
+        progress("done", total, total)
+    return results
+
+
+def physics_table(results: dict[str, Any]) -> Table:
+    """Each equation in one line, with what was published for it."""
+    problems = [GALLERY[name] for name in results["done"]]
+    notes = [
+        f"Error: mean relative L2 over the domain on {results['new_functions']} new functions, against a "
+        "reference that is computed in another way; no outputs were given to the fit. Expected: what the "
+        f"model says itself. Seconds: of {results['machine']['cores']} cores; published times are the "
+        "authors', mostly of GPUs.",
+        *(f"{problem.title}: {problem.differs}." for problem in problems if problem.differs),
+        *(f"{short}: {full}." for short, full in SOURCES.items() if any(short in p.source for p in problems)),
+    ]
+    rows = [_row(GALLERY[name], record) for name, record in results["done"].items()]
+    columns = ("problem", "published", "functions", "error", "time")
+    return Table("Operators from equations alone, beside published numbers", columns, rows, notes)
+
+
+def _row(problem: Problem, record: dict[str, Any]) -> tuple[str, ...]:
+    solving, learning = record["solving"], record["seconds"] - record["solving"]
+    return (
+        f"{problem.title}, {problem.formula}",
+        f"{problem.published}, {problem.source}, {problem.took}",
+        str(record["functions"]),
+        f"{record['error']:.1e}, expected {record['expected']:.1e}",
+        f"{_seconds(record['seconds'])} s, solving {_seconds(solving)}, learning {_seconds(learning)}",
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def _cost(problem: Problem, functions: int | None) -> float:
+    choosing, thousand = _COSTS[problem.name]
+    return choosing + thousand * (functions or problem.functions) / 1000
+
+
+def _part(
+    progress: Progress | None, problem: Problem, done: float, cost: float, total: float
+) -> Callable[[str, float], None]:
+    """A function that reports how far a problem is, as a part of the whole run."""
+
+    def report(what: str, share: float) -> None:
+        if progress is not None:
+            progress(f"{problem.title}: {what}", done + share * cost, total)
+
+    return report
