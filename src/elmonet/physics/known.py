@@ -41,15 +41,16 @@ class Known:
         self._sensors: dict[str, np.ndarray] = {}
         for name in self.names:
             self._axes[name] = [domain.names.index(letter) for letter in own_axes[name]]
-            rows = np.asarray(values[name], float)
-            finite(rows, "u" if not name else f"u[{name!r}]")
+            label = "u" if not name else f"u[{name!r}]"
+            rows = _numeric(values[name], label)
+            finite(rows, label)
             rows = rows.reshape(len(rows), -1) if rows.ndim > 1 else rows[:, None] if name else rows[None]
             self._values[name] = rows
             if not self._axes[name]:
                 if rows.shape[1] != 1:
                     raise InputError(f"u[{name!r}] must be one number for each function, got {rows.shape}.")
                 continue
-            where = coordinates(places[name], dimension=len(self._axes[name]))
+            where = _places(places[name], own_axes[name])
             if len(where) != rows.shape[1]:
                 raise InputError(
                     f"sensors must have one row for each of the {rows.shape[1]} values of an input function; "
@@ -63,8 +64,8 @@ class Known:
 
     @property
     def sensors(self) -> Any:
-        """Where they are known: (m, d), or a dictionary."""
-        return self._sensors[""] if self.names == ONE else self._sensors
+        """Where they are known: (m, d). None if they have names: a model takes these by their shapes."""
+        return self._sensors[""] if self.names == ONE else None
 
     def of(self, rows: np.ndarray) -> Known:
         """Some of the functions."""
@@ -95,11 +96,27 @@ class Known:
                 )
             return interpolate(sensors, u.T, where).T
         found = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
+        for axis, x, j in zip(grid, where.T, axes, strict=True):
+            self._require_cover(axis, x, j)
         splines = [self._spline(*each) for each in zip(grid, where.T, axes, orders, strict=True)]
         found = np.tensordot(splines[0], found, axes=1)
         for spline in splines[1:]:
             found = np.einsum("mi,mi...->m...", spline, found)
         return found.T
+
+    def _require_cover(self, axis: np.ndarray, x: np.ndarray, j: int) -> None:
+        """Beyond sensors, splines go on for a spacing at most."""
+        if self._domain.periodic[j]:
+            return
+        letter = self._domain.names[j]
+        if len(axis) < 2:
+            raise InputError(f"sensors must have two different values of {letter} at least, got {len(axis)}.")
+        room = 1.01 * np.diff(axis).max()
+        if x.min() < axis[0] - room or x.max() > axis[-1] + room:
+            raise InputError(
+                f"sensors go from {letter} = {axis[0]:g} to {axis[-1]:g}, but u is needed from {x.min():.3g} "
+                f"to {x.max():.3g}: give values of u there too, or a smaller box."
+            )
 
     def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int) -> np.ndarray:
         """The weights (M, m) of the values at the axis for the derivative at x."""
@@ -114,8 +131,27 @@ class Known:
         return spline(axis[0] + (x - axis[0]) % (high - low), order)
 
 
+def _numeric(values: Any, label: str) -> np.ndarray:
+    try:
+        rows = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{label} must hold numbers, (N, m): a row is a function.") from None
+    if rows.size == 0 or rows.ndim == 0:
+        raise InputError(f"{label} must have the shape (N, m), one function at least; got {rows.shape}.")
+    return rows
+
+
 def _degree(m: int) -> int:
     return min(_SPLINE, max(1, (m - 2) // 2 * 2 + 1))
+
+
+def _places(given: Any, axes: tuple[str, ...]) -> np.ndarray:
+    try:
+        return coordinates(given, dimension=len(axes))
+    except InputError as error:
+        raise InputError(
+            f"sensors are not those of an input function of {', '.join(axes)} (see input_axes): {error}"
+        ) from None
 
 
 def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:

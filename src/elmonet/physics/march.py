@@ -158,7 +158,7 @@ def _continued(
     def residual(s: Field, u: Field) -> tuple[Any, ...]:
         found = []
         for (name, letters), own in zip(wanted, inputs, strict=True):
-            unknown: Any = getattr(s, name) if len(names.unknowns) > 1 else s
+            unknown: Any = getattr(s, name) if name else s
             end = getattr(u, own) if own else u
             found.append((getattr(unknown, letters) if letters else unknown) - end)
         return tuple(found)

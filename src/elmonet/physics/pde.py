@@ -16,7 +16,7 @@ from elmonet.data.operator_data import OperatorData
 from elmonet.interpolation import grid_points
 from elmonet.metrics import relative_l2
 from elmonet.physics.basis import Basis
-from elmonet.physics.box import Box
+from elmonet.physics.box import Box, check_points
 from elmonet.physics.domain import Domain
 from elmonet.physics.fields import ONE, Names
 from elmonet.physics.known import Known
@@ -29,6 +29,7 @@ __all__ = ["PDE", "Pairs"]
 
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
+_NONE = 1e-8  # of the largest unknown: one that is zero
 _WORSE = 10.0  # a change that grows so much: the points do not bear more
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 
@@ -91,6 +92,12 @@ class PDE:
         start: Callable[..., Any] | None = None,
         tolerance: float = 1e-4,
     ):
+        if not isinstance(domain, (Box, Domain)):
+            raise InputError(f"a PDE holds in a Box or a Domain, as Box(x=(0, 1)); got {domain!r}.")
+        if not isinstance(conditions, Mapping):
+            raise InputError(
+                f'conditions are a dictionary, as {{"x=0": lambda s, u: s}}, or {{}}; got {conditions!r}.'
+            )
         self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = ONE if unknowns is None else tuple(unknowns)
@@ -119,8 +126,7 @@ class PDE:
         u = found.u
         if isinstance(u, dict):
             u = {name: own[:, None] if own.ndim == 1 else own for name, own in u.items()}
-        where = None if isinstance(found.sensors, dict) else found.sensors
-        return OperatorData(u, s, None, None, where, found.points, "pde", components)
+        return OperatorData(u, s, None, None, found.sensors, found.points, "pde", components)
 
     def solved(self, u: Any, sensors: Any, points: Any = None, progress: Any = None) -> Pairs:
         """The same with an account; `progress` is called with the share that is done.
@@ -131,6 +137,7 @@ class PDE:
         begun = perf_counter()
         where = self._usual_points() if points is None else points
         where = coordinates(where, dimension=len(self.domain.names))
+        check_points(self.domain, where)
         known, found, error = self.solution(u, sensors, progress)
         good, failed = found.converged, np.flatnonzero(~found.converged)
         if not good.any():
@@ -223,13 +230,13 @@ class PDE:
             march=equation.axis,
             rows=rows,
         )
-        last = self._stacked(march(equation, few, every[0]), probe)
-        best, least = every[0], np.inf
+        last = march(equation, few, every[0])
+        best, least, most = every[0], np.inf, 0
         for resolution, more in pairwise(every):
-            values = self._stacked(march(equation, few, more), probe)
-            change = relative_l2(last, values)
-            if change < least:
-                best, least = resolution, change
+            values = march(equation, few, more)
+            change, count = _change(last, values, probe), int((last.converged & values.converged).sum())
+            if count > most or (count == most and change < least):
+                best, least, most = resolution, change, count
             if least <= (_SETTLED if more.slabs == 1 else self.tolerance) or change > _WORSE * least:
                 break
             last = values
@@ -247,18 +254,28 @@ class PDE:
             positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
         )
         more = replace(chosen, degrees=tuple(n + max(3, n // 3) for n in chosen.degrees))
-        own, other = (self._stacked(march(equation, few, each), probe) for each in (chosen, more))
-        return chosen, relative_l2(own, other)
+        return chosen, _change(march(equation, few, chosen), march(equation, few, more), probe)
 
     def _probe(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
             return self.domain.points
         return self.domain.inside((20,) * len(self.domain.names)).points
 
-    def _stacked(self, solution: Solution, points: np.ndarray) -> np.ndarray:
-        """All unknowns (N, k M), each in units of its own size, so that they count alike."""
-        every = solution.values(points).values()
-        return np.concatenate([own / (np.sqrt(np.mean(own**2)) or 1.0) for own in every], axis=1)
+
+def _change(own: Solution, richer: Solution, points: np.ndarray) -> float:
+    """How far solutions are from richer ones, relative to these, for inputs that converged in both.
+
+    Each unknown counts in units of its size, so that they count alike; but not one that is only rounding.
+    """
+    good = own.converged & richer.converged
+    if not good.any():
+        return np.inf
+    here, there = own.values(points), richer.values(points)
+    sizes = {name: float(np.sqrt(np.mean(values[good] ** 2))) for name, values in there.items()}
+    largest = max(sizes.values()) or 1.0
+    units = {name: max(size, _NONE * largest) for name, size in sizes.items()}
+    stacked = (np.concatenate([each[n][good] / units[n] for n in units], axis=1) for each in (here, there))
+    return relative_l2(*stacked)
 
 
 class _Nothing:
