@@ -36,6 +36,7 @@ _TOO_LITTLE = 0.1  # if it leaves more than this, the step is solved directly
 _ROUNDING = 1e-12  # of the rows: a gradient that is no more than rounding
 _ENTRIES = 40_000_000  # of all slopes that are held at a time
 _TRIED = 8  # functions that are asked, where their mean leaves coefficients open
+_MET = 1e-12  # of the largest values: rows of a condition that every function meets
 _OPEN = 1e-11  # of the largest pivot: a coefficient that nothing determines
 _DEPENDENT = 1e-8  # of the largest singular value: functions of a domain that depend on the others
 _SEEN = 1e-4  # of the largest: a function that is not zero
@@ -72,10 +73,14 @@ class System:
         self._alike = True  # as long as most functions converge with one preconditioner
         self._values = None if values is None else block_diag(*[values] * (width // values.shape[1]))
         self.weights = [np.ones((block.equations, 1)) for block in blocks]
-        J = self._split_rows(self.dense(self._at(np.zeros((1, width)), slice(0, 1))))
-        for i, own in enumerate(J):  # one over the size of its rows, so that units do not matter
+        slopes = self._at(np.zeros((1, width)), slice(0, 1))
+        rounding = 0.0 if values is None else _MET * float(np.linalg.norm(values, axis=1).max())
+        for i, own in enumerate(self._split_rows(self.dense(slopes))):
+            # One over the size of its rows, so that units do not matter. But rows of a condition that all
+            # functions meet up to rounding, as sines do at their zeros, stay as small as they are.
             size = np.sqrt(np.mean(np.sum(own**2, axis=2), axis=1, keepdims=True))
-            self.weights[i] = (_CONDITIONS if i else 1.0) / np.where(size > 0, size, 1.0)
+            none = rounding * max(float(np.abs(slope).max()) for slope in slopes[i].values())
+            self.weights[i] = (_CONDITIONS if i else 1.0) / np.where(size > none, size, 1.0)
 
     def solve(self, start: np.ndarray | None, progress: Progress | None = None) -> Solved:
         """From coefficients (N, p) to begin with; None: zero."""
