@@ -1,4 +1,4 @@
-"""The solver's algebra against dense least squares: Gauss-Newton steps, and the joint problem of both steps."""
+"""The solver's algebra against dense least squares: Gauss-Newton, and the joint problem of both steps."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def system(residual, values, degree, d=1):
 
 
 def jacobian(own, c, i):
-    """By central differences of the residuals, which are polynomials of degree 2 in c: exact up to rounding."""
+    """By central differences, exact up to rounding: the residuals are polynomials of degree 2 in c."""
     columns = []
     for j in range(len(c)):
         step = np.zeros_like(c)
@@ -48,12 +48,11 @@ def gauss_newton(own, i, steps=20):
 LITTLE, MUCH = 1 + 0.01 * np.arange(8), 10.0 ** np.linspace(-2, 2, 8)
 LINEAR = [lambda s, u: s.x + u.k * s - 1, lambda s, u, y: s.x + u.k * (y * s.y + s) - 1 - y]
 SQUARED = [lambda s, u: s.x + u.k * s + s**2 - 1, lambda s, u, y: s.x + u.k * (y * s.y + s) + s**2 - 1 - y]
+CASES = [(LITTLE, 1, 12), (MUCH, 2, 7)]
 
 
 @pytest.mark.parametrize("residuals", [LINEAR, SQUARED], ids=["linear", "squared"])
-@pytest.mark.parametrize(
-    ("values", "d", "degree"), [(LITTLE, 1, 12), (MUCH, 2, 7)], ids=["alike", "different"]
-)
+@pytest.mark.parametrize(("values", "d", "degree"), CASES, ids=["alike", "different"])
 def test_against_dense_gauss_newton(values, d, degree, residuals, monkeypatch):
     """Functions that are alike share a preconditioner; where they differ much, each is solved directly."""
     direct = []
