@@ -17,7 +17,7 @@ y = np.linspace(0, 1, 30)
 def profiles(n, rng):
     """Velocities (n, 30) at the inlet that are zero at the walls, and how much they let in, (n,)."""
     waves = np.arange(1, 4)
-    amplitudes = rng.normal(size=(n, 3)) + [3, 0, 0]
+    amplitudes = rng.normal([3, 0, 0], size=(n, 3))
     return amplitudes @ np.sin(np.pi * np.outer(waves, y)), amplitudes @ ([2, 0, 2] / (np.pi * waves))
 
 

@@ -46,9 +46,7 @@ def main():
     elsewhere = relative_l2(model.predict(new, points=between), exact(amplitudes, between))
     print(model.physics_)
     print(f"error on new sources: {error:.1e}; expected: {model.expected_error_:.1e}")
-    print(
-        f"and between the points of the model: {elsewhere:.1e}; more points, fit(points=...), make it smaller"
-    )
+    print(f"between the points of the model: {elsewhere:.1e}; more points, fit(points=...), make it less")
     return error, model.expected_error_, elsewhere
 
 

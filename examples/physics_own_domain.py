@@ -30,9 +30,7 @@ def plates(n, points, rng):
     factors = rng.normal(size=(n, 6))
     power = np.arange(6)
     z = edge @ [1, 1j]
-    slope = power * z[:, None] ** np.maximum(
-        power - 1, 0
-    )  # of z^k: s_x is its real part, s_y minus the other
+    slope = power * z[:, None] ** np.maximum(power - 1, 0)  # of z^k; its parts are s_x and -s_y
     flow = normals[:, :1] * slope.real - normals[:, 1:] * slope.imag
     u = flow + 2 * (z[:, None] ** power).real
     return factors @ u.T, factors @ ((points @ [1, 1j])[:, None] ** power).real.T

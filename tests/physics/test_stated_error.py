@@ -79,3 +79,24 @@ def test_a_wrong_amplitude_is_an_error():
     u = np.ones((2, len(X)))
     stated, true = stated_and_true(pde, u, u * np.sin(np.pi * X))
     assert true / 3 < stated < 5 * true
+
+
+@pytest.mark.parametrize("m", [16, 30, 40, 60, 100])
+def test_sensors_that_are_too_few(m):
+    """s' = u for waves up to 8 pi: what u does between its sensors is an error of the solution too."""
+    waves, where = np.pi * np.array([[2.0], [3.0], [5.0], [8.0]]), np.linspace(0, 1, 200)
+    sensors = np.linspace(0, 1, m)
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, START)
+    found = pde.solved(waves * np.cos(waves * sensors), sensors, where)
+    true = relative_l2(found.s, np.sin(waves * where))
+    assert true / 3 < found.account.error < 8 * true
+
+
+def test_periodic_sensors_that_are_too_few():
+    sensors, where = np.linspace(0, 1, 16, endpoint=False), np.linspace(0, 1, 100)
+    pde = PDE(Box(x=(0, 1), periodic="x"), lambda s, u: s - 0.001 * s.xx - u, {})
+    waves, phase = 2 * np.pi * np.array([[1.0], [3.0], [5.0]]), np.array([[0.3], [0.8], [1.4]])
+    found = pde.solved((1 + 0.001 * waves**2) * np.sin(waves * sensors + phase), sensors, where)
+    true = relative_l2(found.s, np.sin(waves * where + phase))
+    assert true > 1e-5  # far above what is missed with enough sensors
+    assert true / 3 < found.account.error < 5 * true

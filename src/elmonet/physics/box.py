@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
 
 @dataclass(frozen=True)
 class Part:
-    """Points (M, d) of a domain, and outward normals (M, d) if they lie on its boundary and these are known."""
+    """Points (M, d) of a domain, and outward normals (M, d) if they lie on its boundary, if known."""
 
     points: np.ndarray
     normals: np.ndarray | None = None
@@ -99,7 +99,8 @@ class Box:
             place = _PLACE.fullmatch(own)
             if not place or place[1] not in self.names:
                 raise InputError(
-                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got {name!r}.'
+                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; '
+                    f"got {name!r}."
                 )
             j, value = self.names.index(place[1]), float(place[2])
             ends = (self.low[j], self.high[j])
@@ -137,8 +138,8 @@ def check_points(domain: Any, points: np.ndarray) -> None:
     if outside.any():
         row = int(np.flatnonzero(outside.any(axis=1))[0])
         raise InputError(
-            f"points must lie in the domain, {_numbers(low)} to {_numbers(high)} in {', '.join(domain.names)}; "
-            f"row {row} is {_numbers(points[row])}."
+            f"points must lie in the domain, {', '.join(domain.names)} from {_numbers(low)} to "
+            f"{_numbers(high)}; row {row} is {_numbers(points[row])}."
         )
 
 

@@ -18,7 +18,7 @@ ONE = ("",)  # the components of a function that has none
 
 @dataclass(frozen=True)
 class Names:
-    """What a residual may speak of: coordinates, components of s and of u, and constants with their values."""
+    """What a residual may speak of: coordinates, components of s and of u, constants with their values."""
 
     coordinates: tuple[str, ...]
     unknowns: tuple[str, ...] = ONE

@@ -15,6 +15,7 @@ from elmonet.physics.fields import ONE, Key
 __all__ = ["Known"]
 
 _SPLINE = 9  # degree of the splines between sensors
+_LOWER = (0, 2, 4)  # by how much splines are lowered, to see what they miss
 
 Axes = tuple[str, ...] | dict[str, tuple[str, ...]]
 
@@ -32,6 +33,7 @@ class Known:
 
     def __init__(self, u: Any, sensors: Any, axes: Axes, domain: Any):
         self._domain = domain
+        self._lower: tuple[int, ...] = (0,)
         self.names = tuple(axes) if isinstance(axes, dict) else ONE
         own_axes = axes if isinstance(axes, dict) else {"": axes}
         values = _by_name(u, self.names, "u")
@@ -76,11 +78,24 @@ class Known:
         }
         return part
 
+    @property
+    def between_sensors(self) -> bool:
+        """Whether any is a function, and no number."""
+        return bool(self._sensors)
+
+    def in_three_degrees(self) -> Known:
+        """Three times as many: with splines as they are, of a lower degree, and of one lower still."""
+        part = object.__new__(Known)
+        part.__dict__ = self.__dict__ | {"_lower": _LOWER, "count": len(_LOWER) * self.count}
+        return part
+
     def at(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
         """Values and derivatives (N, M), or (N, 1) for numbers, at points of the domain."""
-        return {key: self._one(points, *key) for key in keys}
+        return {
+            key: np.concatenate([self._one(points, *key, lower) for lower in self._lower]) for key in keys
+        }
 
-    def _one(self, points: np.ndarray, name: str, letters: str) -> np.ndarray:
+    def _one(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
         axes, u = self._axes[name], self._values[name]
         orders = [letters.count(self._domain.names[j]) for j in axes]
         if sum(orders) < len(letters):  # it does not depend on that coordinate
@@ -98,7 +113,7 @@ class Known:
         found = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
         for axis, x, j in zip(grid, where.T, axes, strict=True):
             self._require_cover(axis, x, j)
-        splines = [self._spline(*each) for each in zip(grid, where.T, axes, orders, strict=True)]
+        splines = [self._spline(*each, lower) for each in zip(grid, where.T, axes, orders, strict=True)]
         found = np.tensordot(splines[0], found, axes=1)
         for spline in splines[1:]:
             found = np.einsum("mi,mi...->m...", spline, found)
@@ -118,16 +133,16 @@ class Known:
                 f"to {x.max():.3g}: give values of u there too, or a smaller box."
             )
 
-    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int) -> np.ndarray:
+    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int, lower: int) -> np.ndarray:
         """The weights (M, m) of the values at the axis for the derivative at x."""
         weights = np.eye(len(axis))
         if not self._domain.periodic[j]:
-            return make_interp_spline(axis, weights, k=_degree(len(axis)))(x, order)
+            return make_interp_spline(axis, weights, k=_degree(len(axis), lower))(x, order)
         low, high = self._domain.corners[:, j]
         if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same place
             axis, weights = axis[:-1], weights[:-1]
         axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
-        spline = make_interp_spline(axis, weights, k=_degree(len(axis)), bc_type="periodic")
+        spline = make_interp_spline(axis, weights, k=_degree(len(axis), lower), bc_type="periodic")
         return spline(axis[0] + (x - axis[0]) % (high - low), order)
 
 
@@ -141,8 +156,8 @@ def _numeric(values: Any, label: str) -> np.ndarray:
     return rows
 
 
-def _degree(m: int) -> int:
-    return min(_SPLINE, max(1, (m - 2) // 2 * 2 + 1))
+def _degree(m: int, lower: int) -> int:
+    return max(1, min(_SPLINE, (m - 2) // 2 * 2 + 1) - lower)
 
 
 def _places(given: Any, axes: tuple[str, ...]) -> np.ndarray:

@@ -309,7 +309,7 @@ class _Truncated:
 
 
 def _least_squares(J: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """The c (p,) that minimises |J c - f|: normal equations, refined with residuals of the equations themselves.
+    """The c (p,) that minimises |J c - f|: normal equations, refined with residuals of the rows themselves.
 
     Where their condition is too large for that, by a factorisation of J.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,16 @@ class Solution:
     def width(self) -> int:
         """Functions of a basis."""
         return int(self.pieces[0][0].width_)
+
+    def of(self, rows: np.ndarray) -> Solution:
+        """Some of the functions."""
+        return replace(
+            self,
+            pieces=[(basis, c[rows]) for basis, c in self.pieces],
+            residuals=self.residuals[rows],
+            steps=self.steps[rows],
+            converged=self.converged[rows],
+        )
 
     def values(self, points: np.ndarray, orders: tuple[int, ...] | None = None) -> dict[str, np.ndarray]:
         """Each unknown, or its derivative, at points (M, d): (N, M)."""

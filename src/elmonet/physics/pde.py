@@ -27,6 +27,7 @@ from elmonet.physics.rows import Rows
 
 __all__ = ["PDE", "Pairs"]
 
+_FEWER = 3  # that the error of inputs is estimated by
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
 _NONE = 1e-8  # of the largest unknown: one that is zero
@@ -215,6 +216,26 @@ class PDE:
         return (named_t or begins or [None])[0]
 
     def _choose(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
+        """A resolution, and the error with it: of the solutions, and of inputs between their sensors."""
+        chosen, error = self._resolution(equation, known)
+        return chosen, float(np.hypot(error, self._error_of_inputs(equation, known, chosen)))
+
+    def _error_of_inputs(self, equation: Equation, known: Known, chosen: Resolution) -> float:
+        """What splines through the sensors miss of u, as a change of the solutions.
+
+        Splines of two degrees less change them by d, of four less by e. If each two degrees gain the same,
+        d / e, those that are used miss d * d / e; d where nothing is gained. Without a grid there are none.
+        """
+        if not known.between_sensors:
+            return 0.0
+        n, probe = min(known.count, _FEWER), self._probe()
+        few = known.of(np.linspace(0, known.count - 1, n).astype(int))
+        found = march(equation, few.in_three_degrees(), chosen)
+        own, lower, lowest = (found.of(rows) for rows in np.arange(3 * n).reshape(3, n))
+        d, e = _change(lower, own, probe), _change(lowest, own, probe)
+        return d * min(1.0, d / e) if 0 < d < np.inf and e > 0 else 0.0
+
+    def _resolution(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
         """The first beyond which the solutions of few functions do not change, and by what they still do."""
         few = known.of(np.unique(np.linspace(0, known.count - 1, _FEW).astype(int)))
         d, probe = len(self.domain.names), self._probe()

@@ -31,7 +31,7 @@ class Resolution:
 def resolutions(
     d: int, *, n: int, unknowns: int, shared: bool, march: int | None, rows: int | None
 ) -> list[Resolution]:
-    """Those to try, one after the other, in d dimensions, for n functions; the last only tells of the one before.
+    """Those to try, one after the other, in d dimensions, for n functions; the last tells of the one before.
 
     `march`: the coordinate along which slabs may follow each other, if any. They come last, and not where one
     factorisation serves all functions. `rows`: of a domain that is given by points, their number; there,

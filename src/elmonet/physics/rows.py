@@ -102,7 +102,8 @@ class Rows:
             known |= {f"n{own}": n for own, n in zip(names.coordinates, part.normals.T, strict=True)}
         if not callable(self._residual):
             raise InputError(
-                f"a residual is a function that is zero for a solution, as lambda s, u: s - 1; got {self._residual!r}."
+                "a residual is a function that is zero for a solution, as lambda s, u: s - 1; got "
+                f"{self._residual!r}."
             )
         wanted = list(inspect.signature(self._residual).parameters)
         missing = [name for name in wanted[2:] if name not in known]
@@ -134,7 +135,7 @@ class Rows:
             if not np.allclose(exact, rough, rtol=1e-3, atol=1e-3 * (1 + np.abs(rough).max())):
                 raise InputError(
                     f"the residual is no analytic function of {'.'.join(['s', *filter(None, key)])}: abs, "
-                    "maximum and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for abs(s)."
+                    "maximum and the like are not allowed. Take a smooth one: sqrt(s**2 + 1e-6) for abs(s)."
                 )
 
     def _columns(self, key: Key) -> slice:
