@@ -124,3 +124,22 @@ def test_optimisation_loop_finds_the_solver_s_optimum():
         assert misses[target, "surrogate"] < 1.02 * misses[target, "solver"]
     assert cost["surrogate"][0] == 150  # for the training data, none in the loop
     assert cost["solver"][0] > 150
+
+
+def test_physics_heat_needs_no_data():
+    error, expected, elsewhere = load("physics_heat")["main"]()
+    assert error < 1e-7
+    assert expected > error / 10
+    assert elsewhere < 1e-3
+
+
+def test_physics_channel_flow_keeps_its_fluid():
+    parabola, lost = load("physics_channel_flow")["main"]()
+    assert parabola < 2e-3
+    assert lost < 5e-3
+
+
+def test_physics_own_domain_is_exact_for_polynomials():
+    error, expected = load("physics_own_domain")["main"]()
+    assert error < 1e-9
+    assert expected < 1e-9

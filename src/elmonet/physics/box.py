@@ -11,7 +11,7 @@ import numpy as np
 from elmonet._check import InputError
 from elmonet.interpolation import grid_points
 
-__all__ = ["Box", "Part", "check_names"]
+__all__ = ["Box", "Part", "check_names", "check_points"]
 
 _PLACE = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
 
@@ -128,6 +128,23 @@ class Box:
             unit = np.arange(count) / count if waves else (1 + np.polynomial.legendre.leggauss(count)[0]) / 2
             axes.append(low + (high - low) * unit)
         return axes
+
+
+def check_points(domain: Any, points: np.ndarray) -> None:
+    """Nothing is known outside a box, or the box around a domain."""
+    low, high = domain.corners
+    room = 1e-9 * (high - low)
+    outside = ((points < low - room) | (points > high + room)) & ~np.array(domain.periodic)
+    if outside.any():
+        row = int(np.flatnonzero(outside.any(axis=1))[0])
+        raise InputError(
+            f"points must lie in the domain, {', '.join(domain.names)} from {_numbers(low)} to "
+            f"{_numbers(high)}; row {row} is {_numbers(points[row])}."
+        )
+
+
+def _numbers(values: np.ndarray) -> str:
+    return f"({', '.join(f'{own:g}' for own in values)})"
 
 
 def check_names(names: tuple[str, ...]) -> None:

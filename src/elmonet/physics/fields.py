@@ -34,7 +34,7 @@ class Field(NDArrayOperatorsMixin):
     """``s`` or ``u`` in a residual: an array for NumPy, with derivatives ``s.xt`` and components ``s.v``.
 
     `values` maps keys to arrays. If `asked` is a set, keys that `values` lacks are noted there and given as
-    ones: one evaluation shows what a residual needs.
+    ones: one evaluation shows what a residual needs. `whole`: not one of the components of another.
     """
 
     def __init__(
@@ -44,14 +44,15 @@ class Field(NDArrayOperatorsMixin):
         components: tuple[str, ...],
         values: dict[Key, np.ndarray],
         asked: set[Key] | None = None,
+        whole: bool = True,
     ):
         self._name, self._coordinates, self._components = name, coordinates, components
-        self._values, self._asked = values, asked
+        self._values, self._asked, self._whole = values, asked, whole
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._is_several:
+        if self._is_several or (self._whole and name == self._components[0]):
             if name not in self._components:
                 raise InputError(
                     f"{self._name} has the components {', '.join(self._components)}: write "
@@ -59,7 +60,7 @@ class Field(NDArrayOperatorsMixin):
                     f"{self._coordinates[0]}; got {self._name}.{name}."
                 )
             label = f"{self._name}.{name}"
-            return Field(label, self._coordinates, (name,), self._values, self._asked)
+            return Field(label, self._coordinates, (name,), self._values, self._asked, whole=False)
         if set(name) - set(self._coordinates):
             raise InputError(
                 f"{self._name}.{name} is no derivative: its letters must be coordinates, "

@@ -15,6 +15,7 @@ from elmonet.physics.fields import ONE, Key
 __all__ = ["Known"]
 
 _SPLINE = 9  # degree of the splines between sensors
+_LOWER = (0, 2, 4)  # by how much splines are lowered, to see what they miss
 
 Axes = tuple[str, ...] | dict[str, tuple[str, ...]]
 
@@ -32,6 +33,7 @@ class Known:
 
     def __init__(self, u: Any, sensors: Any, axes: Axes, domain: Any):
         self._domain = domain
+        self._lower: tuple[int, ...] = (0,)
         self.names = tuple(axes) if isinstance(axes, dict) else ONE
         own_axes = axes if isinstance(axes, dict) else {"": axes}
         values = _by_name(u, self.names, "u")
@@ -41,15 +43,16 @@ class Known:
         self._sensors: dict[str, np.ndarray] = {}
         for name in self.names:
             self._axes[name] = [domain.names.index(letter) for letter in own_axes[name]]
-            rows = np.asarray(values[name], float)
-            finite(rows, "u" if not name else f"u[{name!r}]")
+            label = "u" if not name else f"u[{name!r}]"
+            rows = _numeric(values[name], label)
+            finite(rows, label)
             rows = rows.reshape(len(rows), -1) if rows.ndim > 1 else rows[:, None] if name else rows[None]
             self._values[name] = rows
             if not self._axes[name]:
                 if rows.shape[1] != 1:
                     raise InputError(f"u[{name!r}] must be one number for each function, got {rows.shape}.")
                 continue
-            where = coordinates(places[name], dimension=len(self._axes[name]))
+            where = _places(places[name], own_axes[name])
             if len(where) != rows.shape[1]:
                 raise InputError(
                     f"sensors must have one row for each of the {rows.shape[1]} values of an input function; "
@@ -63,8 +66,8 @@ class Known:
 
     @property
     def sensors(self) -> Any:
-        """Where they are known: (m, d), or a dictionary."""
-        return self._sensors[""] if self.names == ONE else self._sensors
+        """Where they are known: (m, d). None if they have names: a model takes these by their shapes."""
+        return self._sensors[""] if self.names == ONE else None
 
     def of(self, rows: np.ndarray) -> Known:
         """Some of the functions."""
@@ -75,11 +78,24 @@ class Known:
         }
         return part
 
+    @property
+    def between_sensors(self) -> bool:
+        """Whether any is a function, and no number."""
+        return bool(self._sensors)
+
+    def in_three_degrees(self) -> Known:
+        """Three times as many: with splines as they are, of a lower degree, and of one lower still."""
+        part = object.__new__(Known)
+        part.__dict__ = self.__dict__ | {"_lower": _LOWER, "count": len(_LOWER) * self.count}
+        return part
+
     def at(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
         """Values and derivatives (N, M), or (N, 1) for numbers, at points of the domain."""
-        return {key: self._one(points, *key) for key in keys}
+        return {
+            key: np.concatenate([self._one(points, *key, lower) for lower in self._lower]) for key in keys
+        }
 
-    def _one(self, points: np.ndarray, name: str, letters: str) -> np.ndarray:
+    def _one(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
         axes, u = self._axes[name], self._values[name]
         orders = [letters.count(self._domain.names[j]) for j in axes]
         if sum(orders) < len(letters):  # it does not depend on that coordinate
@@ -95,27 +111,62 @@ class Known:
                 )
             return interpolate(sensors, u.T, where).T
         found = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
-        splines = [self._spline(*each) for each in zip(grid, where.T, axes, orders, strict=True)]
+        for axis, x, j in zip(grid, where.T, axes, strict=True):
+            self._require_cover(axis, x, j)
+        splines = [self._spline(*each, lower) for each in zip(grid, where.T, axes, orders, strict=True)]
         found = np.tensordot(splines[0], found, axes=1)
         for spline in splines[1:]:
             found = np.einsum("mi,mi...->m...", spline, found)
         return found.T
 
-    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int) -> np.ndarray:
+    def _require_cover(self, axis: np.ndarray, x: np.ndarray, j: int) -> None:
+        """Beyond sensors, splines go on for a spacing at most."""
+        if self._domain.periodic[j]:
+            return
+        letter = self._domain.names[j]
+        if len(axis) < 2:
+            raise InputError(f"sensors must have two different values of {letter} at least, got {len(axis)}.")
+        room = 1.01 * np.diff(axis).max()
+        if x.min() < axis[0] - room or x.max() > axis[-1] + room:
+            raise InputError(
+                f"sensors go from {letter} = {axis[0]:g} to {axis[-1]:g}, but u is needed from {x.min():.3g} "
+                f"to {x.max():.3g}: give values of u there too, or a smaller box."
+            )
+
+    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int, lower: int) -> np.ndarray:
         """The weights (M, m) of the values at the axis for the derivative at x."""
         weights = np.eye(len(axis))
         if not self._domain.periodic[j]:
-            return make_interp_spline(axis, weights, k=_degree(len(axis)))(x, order)
+            return make_interp_spline(axis, weights, k=_degree(len(axis), lower))(x, order)
         low, high = self._domain.corners[:, j]
         if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same place
             axis, weights = axis[:-1], weights[:-1]
         axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
-        spline = make_interp_spline(axis, weights, k=_degree(len(axis)), bc_type="periodic")
+        spline = make_interp_spline(axis, weights, k=_degree(len(axis), lower), bc_type="periodic")
         return spline(axis[0] + (x - axis[0]) % (high - low), order)
 
 
-def _degree(m: int) -> int:
-    return min(_SPLINE, max(1, (m - 2) // 2 * 2 + 1))
+def _numeric(values: Any, label: str) -> np.ndarray:
+    try:
+        rows = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{label} must hold numbers, (N, m): a row is a function.") from None
+    if rows.size == 0 or rows.ndim == 0:
+        raise InputError(f"{label} must have the shape (N, m), one function at least; got {rows.shape}.")
+    return rows
+
+
+def _degree(m: int, lower: int) -> int:
+    return max(1, min(_SPLINE, (m - 2) // 2 * 2 + 1) - lower)
+
+
+def _places(given: Any, axes: tuple[str, ...]) -> np.ndarray:
+    try:
+        return coordinates(given, dimension=len(axes))
+    except InputError as error:
+        raise InputError(
+            f"sensors are not those of an input function of {', '.join(axes)} (see input_axes): {error}"
+        ) from None
 
 
 def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:

@@ -35,6 +35,8 @@ _ENOUGH = 1e-6  # of the gradient: what an inexact step leaves of it
 _TOO_LITTLE = 0.1  # if it leaves more than this, the step is solved directly
 _ROUNDING = 1e-12  # of the rows: a gradient that is no more than rounding
 _ENTRIES = 40_000_000  # of all slopes that are held at a time
+_TRIED = 8  # functions that are asked, where their mean leaves coefficients open
+_MET = 1e-12  # of the largest values: rows of a condition that every function meets
 _OPEN = 1e-11  # of the largest pivot: a coefficient that nothing determines
 _DEPENDENT = 1e-8  # of the largest singular value: functions of a domain that depend on the others
 _SEEN = 1e-4  # of the largest: a function that is not zero
@@ -71,10 +73,14 @@ class System:
         self._alike = True  # as long as most functions converge with one preconditioner
         self._values = None if values is None else block_diag(*[values] * (width // values.shape[1]))
         self.weights = [np.ones((block.equations, 1)) for block in blocks]
-        J = self._split_rows(self.dense(self._at(np.zeros((1, width)), slice(0, 1))))
-        for i, own in enumerate(J):  # one over the size of its rows, so that units do not matter
+        slopes = self._at(np.zeros((1, width)), slice(0, 1))
+        rounding = 0.0 if values is None else _MET * float(np.linalg.norm(values, axis=1).max())
+        for i, own in enumerate(self._split_rows(self.dense(slopes))):
+            # One over the size of its rows, so that units do not matter. But rows of a condition that all
+            # functions meet up to rounding, as sines do at their zeros, stay as small as they are.
             size = np.sqrt(np.mean(np.sum(own**2, axis=2), axis=1, keepdims=True))
-            self.weights[i] = (_CONDITIONS if i else 1.0) / np.where(size > 0, size, 1.0)
+            none = rounding * max(float(np.abs(slope).max()) for slope in slopes[i].values())
+            self.weights[i] = (_CONDITIONS if i else 1.0) / np.where(size > none, size, 1.0)
 
     def solve(self, start: np.ndarray | None, progress: Progress | None = None) -> Solved:
         """From coefficients (N, p) to begin with; None: zero."""
@@ -123,6 +129,16 @@ class System:
         A = self.dense(slopes)
         return _Factor(A) if self._values is None else _Truncated(A, self._values)
 
+    def _common(self, slopes: Slopes) -> _Factor | _Truncated:
+        """Of the mean Jacobian. Where slopes of both signs cancel in it, of one function that is not open."""
+        mean = factor = self._factor([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes])
+        n = len(next(iter(slopes[0].values())))
+        for i in np.unique(np.linspace(0, n - 1, _TRIED).astype(int)) if mean.open and n > 1 else ():
+            factor = self._factor([{k: s[i : i + 1] for k, s in own.items()} for own in slopes])
+            if not factor.open:
+                return factor
+        return mean
+
     def _at(self, c: np.ndarray, which: Any) -> Slopes:
         """Slopes of all blocks, weighted."""
         every = zip(self.blocks, self.inputs, self.weights, strict=True)
@@ -138,8 +154,11 @@ class System:
         """One factorisation for all functions."""
         F = self.residuals(np.zeros((self.n, self.width)), slice(None))
         factor = self._factor(self._at(np.zeros((1, self.width)), slice(0, 1)))
-        c = np.zeros((self.n, self.width)) if factor.open else factor.least_squares(-F)
-        return Solved(c, np.ones(self.n, int), np.ones(self.n, bool), True, True, factor.open)
+        good = np.isfinite(F).all(axis=1)
+        c = np.zeros((self.n, self.width))
+        if not factor.open:
+            c[good] = factor.least_squares(-F[good])
+        return Solved(c, np.ones(self.n, int), good, True, True, factor.open)
 
     def _newton(
         self, start: np.ndarray, which: slice, linear: bool
@@ -158,8 +177,11 @@ class System:
             rows = everyone[going]
             r = self.residuals(c[going], rows)
             slopes = self._at(c[going], rows)
+            lost[going] = ~_finite(r, slopes)
+            if lost[going].any():  # one of them would spoil the mean of all
+                continue
             if factor is None or not linear:
-                factor = self._factor([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes])
+                factor = self._common(slopes)
             if factor.open:
                 return c, steps, converged, factor.open
             d = self._step(factor, slopes, r, sizes[going] + np.linalg.norm(r, axis=1))
@@ -304,6 +326,15 @@ def _least_squares(J: np.ndarray, f: np.ndarray) -> np.ndarray:
     if not last <= _ENOUGH * np.linalg.norm(f):
         c = lstsq(A, f, lapack_driver="gelsy", check_finite=False)[0]
     return c / lengths
+
+
+def _finite(r: np.ndarray, slopes: Slopes) -> np.ndarray:
+    """Which functions (n,) have finite residuals and slopes."""
+    found = np.isfinite(r).all(axis=1)
+    for own in slopes:
+        for slope in own.values():
+            found &= np.isfinite(slope).all(axis=(1, 2))
+    return found
 
 
 def _lengths(A: np.ndarray) -> np.ndarray:

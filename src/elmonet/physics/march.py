@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,16 @@ class Solution:
     def width(self) -> int:
         """Functions of a basis."""
         return int(self.pieces[0][0].width_)
+
+    def of(self, rows: np.ndarray) -> Solution:
+        """Some of the functions."""
+        return replace(
+            self,
+            pieces=[(basis, c[rows]) for basis, c in self.pieces],
+            residuals=self.residuals[rows],
+            steps=self.steps[rows],
+            converged=self.converged[rows],
+        )
 
     def values(self, points: np.ndarray, orders: tuple[int, ...] | None = None) -> dict[str, np.ndarray]:
         """Each unknown, or its derivative, at points (M, d): (N, M)."""
@@ -158,7 +168,7 @@ def _continued(
     def residual(s: Field, u: Field) -> tuple[Any, ...]:
         found = []
         for (name, letters), own in zip(wanted, inputs, strict=True):
-            unknown: Any = getattr(s, name) if len(names.unknowns) > 1 else s
+            unknown: Any = getattr(s, name) if name else s
             end = getattr(u, own) if own else u
             found.append((getattr(unknown, letters) if letters else unknown) - end)
         return tuple(found)

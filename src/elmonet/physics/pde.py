@@ -16,7 +16,7 @@ from elmonet.data.operator_data import OperatorData
 from elmonet.interpolation import grid_points
 from elmonet.metrics import relative_l2
 from elmonet.physics.basis import Basis
-from elmonet.physics.box import Box
+from elmonet.physics.box import Box, check_points
 from elmonet.physics.constants import find_constants
 from elmonet.physics.correction import Correction, correct
 from elmonet.physics.domain import Domain
@@ -30,8 +30,10 @@ from elmonet.physics.rows import Rows
 
 __all__ = ["PDE", "Pairs"]
 
+_FEWER = 3  # that the error of inputs is estimated by
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
+_NONE = 1e-8  # of the largest unknown: one that is zero
 _WORSE = 10.0  # a change that grows so much: the points do not bear more
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 
@@ -96,6 +98,12 @@ class PDE:
         start: Callable[..., Any] | None = None,
         tolerance: float = 1e-4,
     ):
+        if not isinstance(domain, (Box, Domain)):
+            raise InputError(f"a PDE holds in a Box or a Domain, as Box(x=(0, 1)); got {domain!r}.")
+        if not isinstance(conditions, Mapping):
+            raise InputError(
+                f'conditions are a dictionary, as {{"x=0": lambda s, u: s}}, or {{}}; got {conditions!r}.'
+            )
         self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = ONE if unknowns is None else tuple(unknowns)
@@ -127,8 +135,7 @@ class PDE:
         u = found.u
         if isinstance(u, dict):
             u = {name: own[:, None] if own.ndim == 1 else own for name, own in u.items()}
-        where = None if isinstance(found.sensors, dict) else found.sensors
-        return OperatorData(u, s, None, None, where, found.points, "pde", components)
+        return OperatorData(u, s, None, None, found.sensors, found.points, "pde", components)
 
     def solved(
         self, u: Any, sensors: Any, points: Any = None, *, data: Any = None, progress: Any = None
@@ -142,6 +149,7 @@ class PDE:
         begun = perf_counter()
         where = self._usual_points() if points is None else points
         where = coordinates(where, dimension=len(self.domain.names))
+        check_points(self.domain, where)
         measured = None if data is None else Measurements.of(data, where, self.unknowns)
         constants, correction = {}, None
         if measured is not None:
@@ -246,6 +254,26 @@ class PDE:
         return next(iter(named_t or begins), None)
 
     def _choose(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
+        """A resolution, and the error with it: of the solutions, and of inputs between their sensors."""
+        chosen, error = self._resolution(equation, known)
+        return chosen, float(np.hypot(error, self._error_of_inputs(equation, known, chosen)))
+
+    def _error_of_inputs(self, equation: Equation, known: Known, chosen: Resolution) -> float:
+        """What splines through the sensors miss of u, as a change of the solutions.
+
+        Splines of two degrees less change them by d, of four less by e. If each two degrees gain the same,
+        d / e, those that are used miss d * d / e; d where nothing is gained. Without a grid there are none.
+        """
+        if not known.between_sensors:
+            return 0.0
+        n, probe = min(known.count, _FEWER), self._probe()
+        few = known.of(np.linspace(0, known.count - 1, n).astype(int))
+        found = march(equation, few.in_three_degrees(), chosen)
+        own, lower, lowest = (found.of(rows) for rows in np.arange(3 * n).reshape(3, n))
+        d, e = _change(lower, own, probe), _change(lowest, own, probe)
+        return d * min(1.0, d / e) if 0 < d < np.inf and e > 0 else 0.0
+
+    def _resolution(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
         """The first beyond which the solutions of few functions do not change, and by what they still do."""
         few = known.of(np.unique(np.linspace(0, known.count - 1, _FEW).astype(int)))
         d, probe = len(self.domain.names), self._probe()
@@ -261,13 +289,13 @@ class PDE:
             march=equation.axis,
             rows=rows,
         )
-        last = self._stacked(march(equation, few, every[0]), probe)
-        best, least = every[0], np.inf
+        last = march(equation, few, every[0])
+        best, least, most = every[0], np.inf, 0
         for resolution, more in pairwise(every):
-            values = self._stacked(march(equation, few, more), probe)
-            change = relative_l2(last, values)
-            if change < least:
-                best, least = resolution, change
+            values = march(equation, few, more)
+            change, count = _change(last, values, probe), int((last.converged & values.converged).sum())
+            if count > most or (count == most and change < least):
+                best, least, most = resolution, change, count
             if least <= (_SETTLED if more.slabs == 1 else self.tolerance) or change > _WORSE * least:
                 break
             last = values
@@ -285,18 +313,28 @@ class PDE:
             positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
         )
         more = replace(chosen, degrees=tuple(n + max(3, n // 3) for n in chosen.degrees))
-        own, other = (self._stacked(march(equation, few, each), probe) for each in (chosen, more))
-        return chosen, relative_l2(own, other)
+        return chosen, _change(march(equation, few, chosen), march(equation, few, more), probe)
 
     def _probe(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
             return self.domain.points
         return self.domain.inside((20,) * len(self.domain.names)).points
 
-    def _stacked(self, solution: Solution, points: np.ndarray) -> np.ndarray:
-        """All unknowns (N, k M), each in units of its own size, so that they count alike."""
-        every = solution.values(points).values()
-        return np.concatenate([own / (np.sqrt(np.mean(own**2)) or 1.0) for own in every], axis=1)
+
+def _change(own: Solution, richer: Solution, points: np.ndarray) -> float:
+    """How far solutions are from richer ones, relative to these, for inputs that converged in both.
+
+    Each unknown counts in units of its size, so that they count alike; but not one that is only rounding.
+    """
+    good = own.converged & richer.converged
+    if not good.any():
+        return np.inf
+    here, there = own.values(points), richer.values(points)
+    sizes = {name: float(np.sqrt(np.mean(values[good] ** 2))) for name, values in there.items()}
+    largest = max(sizes.values()) or 1.0
+    units = {name: max(size, _NONE * largest) for name, size in sizes.items()}
+    stacked = (np.concatenate([each[n][good] / units[n] for n in units], axis=1) for each in (here, there))
+    return relative_l2(*stacked)
 
 
 class _Nothing:

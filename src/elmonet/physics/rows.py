@@ -38,6 +38,8 @@ class Rows:
         value = residual(s, Field("u", names.coordinates, names.inputs, {}, self.needs), **self._given)
         every = value if isinstance(value, (tuple, list)) else (value,)
         self.equations = len([np.asarray(own) for own in every])  # a bare s is asked for only here
+        if not asked:
+            raise InputError("a residual must depend on s or its derivatives, as s.x - u; this one does not.")
         self.asked = sorted(asked)
         self._T = {
             letters: basis.derivative(self.points, names.orders(letters)) for letters in {k[1] for k in asked}
@@ -98,6 +100,11 @@ class Rows:
         known: dict[str, Any] = dict(zip(names.coordinates, part.points.T, strict=True)) | names.constants
         if part.normals is not None:
             known |= {f"n{own}": n for own, n in zip(names.coordinates, part.normals.T, strict=True)}
+        if not callable(self._residual):
+            raise InputError(
+                "a residual is a function that is zero for a solution, as lambda s, u: s - 1; got "
+                f"{self._residual!r}."
+            )
         wanted = list(inspect.signature(self._residual).parameters)
         missing = [name for name in wanted[2:] if name not in known]
         if missing and all(name.startswith("n") and name[1:] in names.coordinates for name in missing):
@@ -143,7 +150,21 @@ class Rows:
         names = self._names
         s = Field("s", names.coordinates, names.unknowns, fields)
         given = Field("u", names.coordinates, names.inputs, u)
-        value = self._residual(s, given, **self._given)
-        every = value if self.equations > 1 or isinstance(value, (tuple, list)) else (value,)
-        shape = (n, len(self.points))
-        return np.stack([np.broadcast_to(np.asarray(own), shape) for own in every], axis=1)
+        with np.errstate(all="ignore"):  # what is not finite did not converge, and is named so
+            value = self._residual(s, given, **self._given)
+        every = value if isinstance(value, (tuple, list)) else (value,)
+        return np.stack([_filled(own, (n, len(self.points))) for own in every], axis=1)
+
+
+def _filled(value: Any, shape: tuple[int, int]) -> np.ndarray:
+    """One equation's values, for each function and at each point."""
+    found = np.asarray(value)
+    numeric = found.dtype.kind in "fciub"
+    ends = zip(found.shape[::-1], shape[::-1], strict=False)
+    if not numeric or found.ndim > 2 or any(own not in (1, asked) for own, asked in ends):
+        raise InputError(
+            f"a residual gives one number for each function and point, an array {shape}, as s.x - u does; "
+            "several equations are a tuple, (first, second). Got "
+            f"{f'an array {found.shape}' if numeric else repr(value)}."
+        )
+    return np.broadcast_to(found, shape)

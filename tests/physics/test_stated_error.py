@@ -1,0 +1,102 @@
+"""The error that a solver states of itself, against the true one."""
+
+import numpy as np
+import pytest
+
+from elmonet import relative_l2
+from elmonet.physics import PDE, Box
+
+pytestmark = pytest.mark.numerics
+
+X = np.linspace(0, 1, 60)
+START = {"x=0": lambda s, u: s}
+W = np.array([[2.0], [3.0], [4.0]])
+
+
+def stated_and_true(pde, u, truth):
+    found = pde.solved(u, X, X)
+    return found.account.error, relative_l2(found.s, truth)
+
+
+@pytest.mark.parametrize("degree", [3, 4, 6, 8, 10])
+def test_smooth(degree):
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, START, degree=degree)
+    stated, true = stated_and_true(pde, W * np.cos(W * X), np.sin(W * X))
+    assert true / 3 < stated < 5 * true
+
+
+@pytest.mark.parametrize("degree", [4, 8, 12])
+def test_a_layer(degree):
+    """0.01 s_xx - s + k = 0: layers of width 0.1 at both ends."""
+    ends = dict.fromkeys(("x=0", "x=1"), lambda s, u: s)
+    pde = PDE(Box(x=(0, 1)), lambda s, u: 0.01 * s.xx - s + u, ends, degree=degree)
+    u = np.array([[1.0], [-3.0]]) * np.ones_like(X)
+    stated, true = stated_and_true(pde, u, u * (1 - np.cosh(10 * (X - 0.5)) / np.cosh(5)))
+    assert true / 3 < stated < 5 * true
+
+
+@pytest.mark.parametrize("degree", [4, 8, 16, None])
+def test_a_solution_with_a_jump_in_its_third_derivative(degree):
+    """|x - 1/2|^3 from its second derivative: slow convergence, where a richer trunk is not much better."""
+    ends = dict.fromkeys(("x=0", "x=1"), lambda s, u: s - 1 / 8)
+    pde = PDE(Box(x=(0, 1)), lambda s, u, x: s.xx - 6 * np.abs(x - 0.5) + 0 * u, ends, degree=degree)
+    stated, true = stated_and_true(pde, np.ones((2, len(X))), np.tile(np.abs(X - 0.5) ** 3, (2, 1)))
+    assert true / 5 < stated < 5 * true
+
+
+def test_an_unknown_that_is_zero_has_no_say():
+    """v' = u, w' = 0: w is rounding, which changes by all of itself from degree to degree."""
+    pde = PDE(
+        Box(x=(0, 1)),
+        lambda s, u: (s.v.x - u, s.w.xx - s.w - s.v.x + u),
+        {"x=0": lambda s, u: (s.v, s.w), "x=1": lambda s, u: s.w},
+        unknowns=("v", "w"),
+    )
+    found = pde.solved(W * np.cos(W * X), X, X)
+    assert found.account.error < 1e-8
+    assert relative_l2(found.s["v"], np.sin(W * X)) < 1e-8
+    assert np.abs(found.s["w"]).max() < 1e-9
+
+
+def test_unknowns_count_alike_whatever_their_units():
+    """v is exact at degree 2 and a million times larger; the error of w must show."""
+    pde = PDE(
+        Box(x=(0, 1)),
+        lambda s, u, x: (s.v.x - 1e6 * x, s.w.x - u),
+        {"x=0": lambda s, u: (s.v, s.w)},
+        unknowns=("v", "w"),
+        degree=4,
+    )
+    found = pde.solved(W * np.cos(W * X), X, X)
+    true = relative_l2(found.s["w"], np.sin(W * X))
+    assert 0.1 * true < found.account.error < 5 * true
+
+
+def test_a_wrong_amplitude_is_an_error():
+    """k s_xx = -pi^2 sin(pi x) at degree 2: the shape is near, the amplitude is not."""
+    ends = dict.fromkeys(("x=0", "x=1"), lambda s, u: s)
+    pde = PDE(Box(x=(0, 1)), lambda s, u, x: s.xx + np.pi**2 * np.sin(np.pi * x) * u, ends, degree=2)
+    u = np.ones((2, len(X)))
+    stated, true = stated_and_true(pde, u, u * np.sin(np.pi * X))
+    assert true / 3 < stated < 5 * true
+
+
+@pytest.mark.parametrize("m", [16, 30, 40, 60, 100])
+def test_sensors_that_are_too_few(m):
+    """s' = u for waves up to 8 pi: what u does between its sensors is an error of the solution too."""
+    waves, where = np.pi * np.array([[2.0], [3.0], [5.0], [8.0]]), np.linspace(0, 1, 200)
+    sensors = np.linspace(0, 1, m)
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, START)
+    found = pde.solved(waves * np.cos(waves * sensors), sensors, where)
+    true = relative_l2(found.s, np.sin(waves * where))
+    assert true / 3 < found.account.error < 8 * true
+
+
+def test_periodic_sensors_that_are_too_few():
+    sensors, where = np.linspace(0, 1, 16, endpoint=False), np.linspace(0, 1, 100)
+    pde = PDE(Box(x=(0, 1), periodic="x"), lambda s, u: s - 0.001 * s.xx - u, {})
+    waves, phase = 2 * np.pi * np.array([[1.0], [3.0], [5.0]]), np.array([[0.3], [0.8], [1.4]])
+    found = pde.solved((1 + 0.001 * waves**2) * np.sin(waves * sensors + phase), sensors, where)
+    true = relative_l2(found.s, np.sin(waves * where + phase))
+    assert true > 1e-5  # far above what is missed with enough sensors
+    assert true / 3 < found.account.error < 5 * true
