@@ -12,33 +12,20 @@ from scipy.linalg import lstsq
 from elmonet._blas import product
 from elmonet._check import InputError
 from elmonet.physics.box import Part
+from elmonet.physics.equation import Equation
 from elmonet.physics.fields import ONE, Field, Key, Names
 from elmonet.physics.known import Known
 from elmonet.physics.least_squares import System
 from elmonet.physics.resolution import Resolution
 from elmonet.physics.rows import Rows
 
-__all__ = ["Equation", "Open", "Solution", "march"]
+__all__ = ["Open", "Solution", "march"]
 
 Progress = Callable[[float], None]
 
 
 class Open(InputError):
     """Coefficients that nothing determines."""
-
-
-@dataclass(frozen=True)
-class Equation:
-    """What is to be solved: residuals by place, what they speak of, and where slabs may follow each other."""
-
-    domain: Any
-    residual: Callable[..., Any]
-    conditions: dict[str, Callable[..., Any]]
-    names: Names
-    basis: Callable[[Any, tuple[int, ...]], Any]
-    axis: int | None
-    start: Callable[..., Any] | None
-    dependent: bool  # whether the functions of the basis may be nearly dependent where the equation holds
 
 
 @dataclass(frozen=True)
