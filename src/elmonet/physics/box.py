@@ -119,7 +119,7 @@ class Box:
 
     def grid(self, count: int) -> np.ndarray:
         """A uniform grid with `count` points in each coordinate, the ends included."""
-        return grid_points([np.linspace(*ends, count) for ends in self.corners.T])
+        return grid_points([np.linspace(low, high, count) for low, high in self.corners.T])
 
     def _axes(self, degrees: tuple[int, ...], more: int) -> list[np.ndarray]:
         axes = []

@@ -22,6 +22,8 @@ __all__ = ["Equation", "Open", "Solution", "march"]
 
 Progress = Callable[[float], None]
 
+_FEW = 8  # functions that are asked whether they meet the equation
+
 
 class Open(InputError):
     """Coefficients that nothing determines."""
@@ -50,6 +52,7 @@ class Solution:
     edges : where the slabs begin and end; axis : in which coordinate.
     residuals : (N,), root mean squares. steps, converged : (N,).
     linear, shared : what the equation is.
+    unmet : the share of its terms that the residual is, at the worst of a few functions.
     """
 
     unknowns: tuple[str, ...]
@@ -61,6 +64,7 @@ class Solution:
     converged: np.ndarray
     linear: bool
     shared: bool
+    unmet: float = 0.0
 
     @property
     def width(self) -> int:
@@ -103,11 +107,13 @@ def march(
             "slabs are for equations that begin somewhere: with conditions at one end of a coordinate, as "
             '"t=0", and none at the other.'
         )
-    ends = (0.0, 1.0) if axis is None else domain.corners[:, axis]
-    edges = np.linspace(*ends, slabs + 1)
+    low, high = (0.0, 1.0) if axis is None else domain.corners[:, axis]
+    edges = np.linspace(low, high, slabs + 1)
     pieces: list[tuple[Any, np.ndarray]] = []
     steps, converged = np.zeros(known.count, int), np.ones(known.count, bool)
     squares: list[np.ndarray] = []
+    unmet = 0.0
+    few = np.unique(np.linspace(0, known.count - 1, _FEW).astype(int))
     linear = shared = True
     for k in range(slabs):
         box = domain if slabs == 1 else domain.between(axis, edges[k], edges[k + 1])
@@ -138,9 +144,12 @@ def march(
         steps = np.maximum(steps, found.steps)
         converged &= found.converged
         linear, shared = linear and found.linear, shared and found.shared
+        some = few[converged[few]]
+        own = {key: values[some] for key, values in inputs[0].items()}
+        unmet = max(unmet, float(blocks[0].unmet(found.c[some], own).max(initial=0.0)))
         squares.append(np.mean(blocks[0].values(found.c, inputs[0]) ** 2, axis=(1, 2)))
     residuals = np.sqrt(np.mean(squares, axis=0))
-    return Solution(names.unknowns, axis, edges, pieces, residuals, steps, converged, linear, shared)
+    return Solution(names.unknowns, axis, edges, pieces, residuals, steps, converged, linear, shared, unmet)
 
 
 def _share(progress: Progress, k: int, slabs: int) -> Progress:

@@ -30,6 +30,7 @@ __all__ = ["PDE", "Pairs"]
 _FEWER = 3  # that the error of inputs is estimated by
 _FEW = 8  # input functions that a resolution is chosen by
 _SETTLED = 1e-9  # of the solution: a change that is none
+_UNMET, _SMALL = 0.2, 0.01  # so much of an equation is left over, though the error seems small
 _NONE = 1e-8  # of the largest unknown: one that is zero
 _WORSE = 10.0  # a change that grows so much: the points do not bear more
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
@@ -177,7 +178,9 @@ class PDE:
         known = Known(u, sensors, self.input_axes, self.domain)
         equation = self._equation(known)
         chosen = self._choose(equation, known)
-        return known, march(equation, known, chosen[0], progress), chosen
+        found = march(equation, known, chosen[0], progress)
+        _require_met(found.unmet, chosen[1])
+        return known, found, chosen
 
     def _usual_points(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
@@ -291,6 +294,17 @@ class PDE:
         if isinstance(self.domain, Domain):
             return self.domain.points
         return self.domain.inside((20,) * len(self.domain.names)).points
+
+
+def _require_met(unmet: float, error: float) -> None:
+    """Conditions that contradict each other leave a residual, however rich the trunk is."""
+    if unmet > _UNMET and error < _SMALL:
+        warnings.warn(
+            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, though more "
+            "functions change little. Its conditions contradict each other or it: look for one too many.",
+            NumericsWarning,
+            stacklevel=4,
+        )
 
 
 def _change(own: Solution, richer: Solution, points: np.ndarray) -> float:

@@ -38,11 +38,12 @@ def resolutions(
     polynomials go up to a total degree.
     """
     most = min((_SHARED if shared else _OWN) / unknowns, np.inf if rows is None else rows / 2)
-    found, beyond = [], []
+    found: list[Resolution] = []
+    beyond: list[Resolution] = []
     for degree in _DEGREES:
         width = comb(degree + d, d) if rows is not None else (degree + 1) ** d
         (found if width <= most else beyond).append(Resolution((degree,) * d))
-    slabs = []
+    slabs: list[Resolution] = []
     for space, time, count in _SLABS if march is not None and d == 2 and not shared else ():
         degrees = np.full(d, space)
         degrees[march] = time
