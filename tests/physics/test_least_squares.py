@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import ELMDeepONet, Legendre, Linear, Ridge
-from elmonet.physics import PDE, Box, least_squares
+from elmonet.physics import PDE, Box, factors
 from elmonet.physics.basis import Basis
 from elmonet.physics.fields import Names
 from elmonet.physics.least_squares import System

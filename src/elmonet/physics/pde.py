@@ -26,6 +26,7 @@ from elmonet.physics.resolution import Resolution
 
 __all__ = ["PDE", "Pairs"]
 
+_UNMET, _SMALL = 0.2, 0.01  # so much of an equation is left over, though the error seems small
 _POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
 
 
@@ -149,6 +150,7 @@ class PDE:
             u = measured.with_inputs(u)
         known = Known(u, sensors, self.input_axes, self.domain)
         found, resolution, error = self._solution(known, progress)
+        _require_met(found.unmet, error)
         failed = np.flatnonzero(~found.converged)
         good = _require_some(found.converged)
         values = {name: own[good] for name, own in found.values(where).items()}
@@ -213,6 +215,17 @@ class PDE:
         if isinstance(self.domain, Domain):
             return self.domain.points
         return self.domain.grid(_POINTS[len(self.domain.names) - 1])
+
+
+def _require_met(unmet: float, error: float) -> None:
+    """Conditions that contradict each other leave a residual, however rich the trunk is."""
+    if unmet > _UNMET and error < _SMALL:
+        warnings.warn(
+            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, though more "
+            "functions change little. Its conditions contradict each other or it: look for one too many.",
+            NumericsWarning,
+            stacklevel=4,
+        )
 
 
 def _require_some(converged: np.ndarray) -> np.ndarray:
