@@ -27,7 +27,7 @@ from elmonet.physics.resolution import Resolution
 __all__ = ["PDE", "Pairs"]
 
 _UNMET, _SMALL = 0.2, 0.01  # so much of an equation is left over, though the error seems small
-_POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
+_POINTS = (200, 64, 16)  # in each coordinate, in one to three dimensions
 
 
 class Pairs(NamedTuple):
@@ -134,7 +134,7 @@ class PDE:
     ) -> Pairs:
         """The same with an account; `progress` is called with the share that is done.
 
-        `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space; of
+        `points` None: a uniform grid, of 200 points on a line, 64 x 64 in a plane, 16 x 16 x 16 in space; of
         a `Domain`, its own. `data`: outputs of some functions, as an `OperatorData`, ``(u, s)`` or
         ``(u, s, points)``; what they say of the equation corrects all solutions.
         """
