@@ -49,7 +49,9 @@ def readme(results):
     rows, _ = peers_page.load()
     layers = layers_page.table(layers_page.load())
     paper = markdown_table(summary(results))
-    return filled("README.md", paper=paper, peers=peers_page.short_table(rows), layers=layers)
+    equations = physics_page.short(physics_page.load())
+    peers = peers_page.short_table(rows)
+    return filled("README.md", paper=paper, peers=peers, layers=layers, equations=equations)
 
 
 def layers():

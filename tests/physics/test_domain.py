@@ -148,3 +148,20 @@ def test_what_is_missing():
     half = CIRCLE[CIRCLE[:, 0] > 0.5]
     with pytest.raises(InputError, match="points must lie in the domain"):
         PDE(WITH_NORMALS, laplace, {"wall": lambda s, u: s - u.k}, {"k": ()}).solve({"k": K}, None, 3 * half)
+
+
+@pytest.mark.parametrize("how", [{}, {"degree": 18}, {"degree": 24}])
+def test_points_that_do_not_bear_a_higher_degree(how):
+    """cos(k y) from its values on the circle: where a richer trunk leaves functions open, nothing is missing."""
+    k = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
+    pde = PDE(
+        Domain(DISK, {"wall": CIRCLE}),
+        lambda s, u: s.xx + s.yy + u.k**2 * s,
+        {"wall": lambda s, u, y: s - np.cos(u.k * y)},
+        {"k": ()},
+        **how,
+    )
+    found = pde.solved({"k": k}, None)
+    true = relative_l2(found.s, np.cos(k[:, None] * found.points[:, 1]))
+    assert true < 1e-4
+    assert found.account.error > true / 5

@@ -36,6 +36,7 @@ from elmonet.solve import LEFT_OUT
 
 __all__ = ["AutoELMDeepONet"]
 
+SOLVING = "solving the equation"  # what a progress bar says at first, if there is one
 _MANY_ENOUGH = 100  # functions, to find from them how many modes to keep
 _SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
 
@@ -169,7 +170,7 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 )
             bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
             with bar as hook:
-                tell = None if hook is None else lambda done: hook("solving the equation", done, 1.0)
+                tell = None if hook is None else lambda done: hook(SOLVING, done, 1.0)
                 found = y.solved(X, sensors, points, data=data, progress=tell)
             return found._replace(sensors=None) if isinstance(X, dict) else found
         if data is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from elmonet import __version__
 from elmonet._check import MissingExtra, choice, positive_integer
+from elmonet.auto.model import SOLVING
 from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure
 from elmonet.equations.pictures import write_picture
 from elmonet.paper.run import as_json, machine
@@ -83,9 +84,7 @@ def reproduce_physics(
             functions=functions,
             new=NEW,
             seed=seed,
-            progress=lambda _, share, whole, tell=report: tell(
-                "learning", _SOLVED + (1 - _SOLVED) * share / whole
-            ),
+            progress=_two_steps(report),
         )
         results["done"][problem.name] = record.as_dict()
         if file is not None:
@@ -134,6 +133,20 @@ def _seconds(value: float) -> str:
 def _cost(problem: Problem, functions: int | None) -> float:
     choosing, thousand = _COSTS[problem.name]
     return choosing + thousand * (functions or problem.functions) / 1000
+
+
+def _two_steps(report: Callable[[str, float], None]) -> Progress:
+    """A hook for a fit: first it solves, then it learns."""
+
+    def tell(what: str, done: float, total: float) -> None:
+        solving = what == SOLVING
+        share = done / total
+        report(
+            "solving" if solving else "learning",
+            _SOLVED * share if solving else _SOLVED + (1 - _SOLVED) * share,
+        )
+
+    return tell
 
 
 def _part(

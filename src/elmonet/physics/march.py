@@ -18,9 +18,13 @@ from elmonet.physics.least_squares import System
 from elmonet.physics.resolution import Resolution
 from elmonet.physics.rows import Rows
 
-__all__ = ["Equation", "Solution", "march"]
+__all__ = ["Equation", "Open", "Solution", "march"]
 
 Progress = Callable[[float], None]
+
+
+class Open(InputError):
+    """Coefficients that nothing determines."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,7 @@ def _projected(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -
 
 def _require_conditions(open_: int, width: int) -> None:
     if open_:
-        raise InputError(
+        raise Open(
             f"the equation and its conditions leave {open_} of {width} unknowns open: conditions are "
             "missing. Give one for each face that needs one. If an equation has no solution near zero, say "
             "where to begin: start=lambda x: ..."

@@ -22,7 +22,7 @@ from elmonet.physics.correction import Correction, correct
 from elmonet.physics.domain import Domain
 from elmonet.physics.fields import ONE, Names
 from elmonet.physics.known import Known
-from elmonet.physics.march import Equation, Solution, march
+from elmonet.physics.march import Equation, Open, Solution, march
 from elmonet.physics.measurements import Measurements
 from elmonet.physics.report import Physics
 from elmonet.physics.resolution import Resolution, resolutions
@@ -292,7 +292,12 @@ class PDE:
         last = march(equation, few, every[0])
         best, least, most = every[0], np.inf, 0
         for resolution, more in pairwise(every):
-            values = march(equation, few, more)
+            try:
+                values = march(equation, few, more)
+            except Open:
+                if rows is None or not most:
+                    raise
+                break  # fewer functions were determined: the domain's points do not bear more
             change, count = _change(last, values, probe), int((last.converged & values.converged).sum())
             if count > most or (count == most and change < least):
                 best, least, most = resolution, change, count
@@ -313,7 +318,12 @@ class PDE:
             positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
         )
         more = replace(chosen, degrees=tuple(n + max(3, n // 3) for n in chosen.degrees))
-        return chosen, _change(march(equation, few, chosen), march(equation, few, more), probe)
+        own = march(equation, few, chosen)
+        try:
+            return chosen, _change(own, march(equation, few, more), probe)
+        except Open:  # the points do not bear more: it is no worse than a poorer one
+            less = replace(chosen, degrees=tuple(max(1, n - max(3, n // 3)) for n in chosen.degrees))
+            return chosen, _change(march(equation, few, less), own, probe)
 
     def _probe(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
