@@ -1,4 +1,4 @@
-"""What surrounds the code agrees with itself: versions, bounds of dependencies, links of the pages at the top."""
+"""What surrounds the code agrees with itself: versions, bounds of dependencies, links at the top."""
 
 import re
 import tomllib
