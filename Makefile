@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-kernels lint bench docs format clean
+.PHONY: demo test test-kernels lint bench docs dist format clean
 
 demo: .venv/ready
 	$(BIN)/elmonet reproduce --out results
@@ -26,12 +26,16 @@ bench: .venv/ready
 docs: .venv/ready
 	$(BIN)/python docs/generate.py
 
+# A wheel and an sdist, in dist/. The sdist holds what lies in the folders that pyproject.toml names: make it from a clean clone.
+dist: .venv/ready
+	$(BIN)/python -m hatchling build -d dist
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results
+	rm -rf .venv results dist
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
