@@ -44,7 +44,7 @@ def relative_error(predicted: Any, truth: Any) -> float | None:
 
 
 def relative_errors(predicted: Any, truth: Any) -> Any:
-    """The relative error of each function (N,), None if the outputs are others; NaN if nothing is known of it.
+    """The relative error of each function (N,): NaN if it is not known; None if the outputs are others.
 
     Of named components, each has its relative error, and a function has their mean.
     """

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["leaderboard"]
 
 _ROW = 0.27  # the height of a row, in inches
+_LEAST_ROW = 11.0  # the least height of a row, in points
+_AROUND = 70.0  # what title and legend take of the height, in points
 _SETTINGS = re.compile(r"\([^()]*\)")  # such as (0.1, width 500)
 _FLOOR = 1e-17  # an error of zero has no logarithm
 
@@ -52,14 +54,19 @@ def leaderboard(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     kinds: dict[str, list[dict[str, Any]]] = {}
     for trial in trials:  # the best first
         kinds.setdefault(_SETTINGS.sub("", trial["branch"]), []).append(trial)
+    if ax is not None:
+        (ax,) = given(ax, 1)
+        most = min(most, int((size(ax)[1] - _AROUND) / _LEAST_ROW))
     shown = list(kinds.items())[: max(1, most)]
     height = 1.6 + _ROW * len(shown)
-    (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(6.0, height))
+    if ax is None:
+        (ax,) = new(1, 1, figsize=(6.0, height))
     _draw(ax, [tried for _, tried in shown], trials[0])
     ax.set_yticks(range(len(shown)), [kind for kind, _ in shown], fontsize="small")
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlabel("relative error")
-    ax.figure.draw_without_rendering()  # from here on, the width that the names of the rows leave is known
+    figure: Any = ax.get_figure(root=True)
+    figure.draw_without_rendering()  # now the width that the names of the rows leave is known
     few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
     hidden = len(kinds) - len(shown)
     more = f", {hidden} worse kinds not shown" if hidden else ""
