@@ -11,7 +11,7 @@ import pytest
 from elmonet import load, problems, read, relative_l2
 
 BUDGET = ("--time-budget", "0.3")
-VERBS = ("fit", "predict", "info", "plot", "make", "convert", "reproduce")
+VERBS = (*("fit", "predict", "compare", "suggest", "info", "plot", "make", "convert", "reproduce", "doctor"),)
 X = np.linspace(0, 1, 30)
 
 

@@ -156,7 +156,7 @@ class OperatorData:
         s = f"s: {self.s_train!r}" if isinstance(self.s_train, Scattered) else _shape_text("s", self.s_train)
         if self.points is not None:
             s += f" at {len(self.points)} points in {self.points.shape[1]}-D"
-        s += f": {', '.join(self.axes)}" if self.axes else ""
+        s += f" ({', '.join(self.axes)})" if self.axes else ""
         components = f"\n  components: {', '.join(self.components)}" if self.components else ""
         return f"{title}: {number}\n  {u} -> {s}{components}"
 

@@ -62,7 +62,7 @@ def read(
     >>> np.savez(file, u=np.ones((5, 8)), s=np.ones((5, 3)), y=np.arange(3.0))
     >>> read(file)
     OperatorData 'heat': 5 functions
-      u (N, 8) -> s (N, 3) at 3 points in 1-D
+      u (N, 8) -> s (N, 3) at 3 points in 1-D (y)
     """
     names = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
     data, roles = read_with_roles(source, transpose=transpose, max_bytes=max_bytes, **names)

@@ -113,4 +113,6 @@ def _trials(model: Any) -> list[dict[str, Any]]:
             f"plot.leaderboard draws a fitted AutoELMDeepONet, or its leaderboard_; got {model!r}. A model "
             "that was loaded from a file has no leaderboard."
         )
+    if not trials:
+        raise InputError("there is nothing to draw: an empty leaderboard was given.")
     return trials
