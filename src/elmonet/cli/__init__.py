@@ -57,6 +57,8 @@ def _elmonet(
     elmonet predict operator.elmonet new.npz -o predictions.npz
 
     No data yet? elmonet make antiderivative -o data.npz
+
+    Something wrong? elmonet doctor
     """
     if version:
         typer.echo(f"elmonet {__version__}")

@@ -27,7 +27,7 @@ def compare(
         list[Path],
         typer.Argument(
             help="Two models or more, from elmonet fit, then one file of functions.",
-            metavar="MODEL MODEL... DATA",
+            metavar="FILES",
         ),
     ],
     input: InputName = None,

@@ -25,10 +25,11 @@ def doctor(
         ),
     ] = False,
 ) -> None:
-    """Show what elmonet runs on, and test it for a second: paste this into a report of a bug.
+    """Show what elmonet runs on, and test it: for a report of a bug.
 
-    Versions, optional parts, system, BLAS and memory. No names of users, hosts or folders. Then a small fit
-    with a known answer. The exit code is 0 if all is fine and 1 if the test fails.
+    Shows versions, optional parts, system, memory and the libraries that compute. It names no users, hosts or
+    folders. The test takes a second: a small fit with a known answer. The exit code is 0 if all is fine, and
+    1 if the test fails.
 
     **Examples**
 
