@@ -398,6 +398,14 @@ class TestNamesOfAxes:
         axes = plot.field(fitted(plane), replace(plane, axes=("lon", "lat")))
         assert (axes[0].get_xlabel(), axes[0].get_ylabel()) == ("lon", "lat")
 
+    def test_the_name_of_a_file_breaks_where_its_words_end(self, line):
+        ax = pyplot.subplots(figsize=(2.5, 2))[1]
+        title = plot.prediction(
+            fitted(line), replace(line, name="flow_through_my_porous_rock"), 0, ax
+        ).get_title()
+        assert title.replace("\n", "").startswith("flow_through_my_porous_rock,")
+        assert title.splitlines()[0].endswith("_")
+
     def test_a_dollar_begins_no_formula(self, plane):
         odd = replace(plane, axes=("$\\frac", "b$"), name="$\\no$")
         assert_not_blank(plot.field(fitted(plane), odd))

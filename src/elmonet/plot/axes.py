@@ -126,7 +126,8 @@ def titled(ax: Axes, title: str) -> None:
     if letters < _FEW_LETTERS:
         text.set_fontsize("small")
         letters = int(size(ax)[0] / (_LETTER * text.get_fontsize()))
-    text.set_text(_as_written("\n".join(textwrap.wrap(title, max(12, letters)))))
+    parts = textwrap.wrap(title.replace("_", "_\0 "), max(12, letters))  # names of files break there, too
+    text.set_text(_as_written("\n".join(parts).replace("\0 ", "").replace("\0", "")))
 
 
 def few_numbers_on_logarithms(axis: Any, room: float) -> None:
