@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ _OWNERS = {"numpy": "NumPy", "scipy": "SciPy", "scikit_learn": "scikit-learn", "
 
 def versions(packages: tuple[str, ...]) -> dict[str, str | None]:
     """The version of each package, without importing it; None: it is not there."""
+    from importlib.metadata import PackageNotFoundError, version
+
     found: dict[str, str | None] = {}
     for package in packages:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,8 @@ def self_test() -> dict[str, Any]:
 
 def _tried() -> tuple[float, bool]:
     """The error on new functions, and whether a loaded model predicts the same bits."""
+    import tempfile
+
     import numpy as np
 
     from elmonet import ELMDeepONet, Linear, load, relative_l2

@@ -77,7 +77,7 @@ def coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) 
 def colour_bar_below(axes: list[Axes], drawn: Collection) -> None:
     """A colour bar under some axes, with no more numbers than it has room for."""
     room = sum(size(ax)[0] for ax in axes)  # before the bar takes some
-    figure: Any = axes[0].get_figure(root=True)
+    figure: Any = axes[0].figure.figure
     look: dict[str, Any] = {"location": "bottom", "aspect": 20 * len(axes)}
     if figure.get_layout_engine() is None:  # nobody makes room for the numbers and the name between them
         look["pad"] = _BETWEEN / size(axes[0])[1]
@@ -97,7 +97,7 @@ def on_a_plane(axes: np.ndarray, titles: tuple[str, ...], names: tuple[str, ...]
         titled(ax, title)
         ax.tick_params(labelleft=ax is axes[0])  # all show the same plane
     axes[0].set_ylabel(y)
-    figure: Any = axes[0].get_figure(root=True)
+    figure: Any = axes[0].figure.figure
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()  # a layout needs the sides of its axes, which the first one finds
     return axes

@@ -65,7 +65,7 @@ def leaderboard(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     ax.set_yticks(range(len(shown)), [kind for kind, _ in shown], fontsize="small")
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlabel("relative error")
-    figure: Any = ax.get_figure(root=True)
+    figure: Any = ax.figure.figure
     figure.draw_without_rendering()  # now the width that the names of the rows leave is known
     few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
     hidden = len(kinds) - len(shown)
