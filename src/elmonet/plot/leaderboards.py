@@ -70,9 +70,9 @@ def leaderboard(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
     hidden = len(kinds) - len(shown)
     more = f", {hidden} worse kinds not shown" if hidden else ""
-    titled(
-        ax, f"{len(trials)} candidates{more}. Chosen: {trials[0]['branch']}, error {trials[0]['error']:.2g}"
-    )
+    tried = "1 candidate" if len(trials) == 1 else f"{len(trials)} candidates"
+    best, error = trials[0]["branch"], trials[0]["error"]
+    titled(ax, f"{tried}{more}. Chosen: {best}, error {error:.2g}")
     bare(ax)
     legend_on_top(ax)
     return ax
