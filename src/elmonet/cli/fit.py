@@ -133,11 +133,11 @@ def fit(
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    Everything is chosen by leave-one-out error; layers, which are tried where inputs and outputs are fields
-    on one grid, by functions held out. With --width, --activation or --scale, the features are
-    random as given, and only the strength of the ridge is chosen. The same holds for a file that is larger
-    than memory, and with --memory, --checkpoint or --workers: the file is then read in blocks. With
-    --checkpoint, a fit in blocks that was stopped or killed continues where it was.
+    By default, everything is chosen: many models are tried, and the one with the smallest error on functions
+    left out is saved. With --width, --activation or --scale nothing is searched: the features are random as
+    given, and only the strength of the ridge is chosen. The same holds for a file that is larger than memory,
+    and with --memory, --checkpoint or --workers: then the file is read in blocks. With --checkpoint, a fit in
+    blocks that was stopped continues where it was.
 
     **Examples**
 

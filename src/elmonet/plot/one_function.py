@@ -25,6 +25,7 @@ class WithBand:
     truth : NaN where it is not known; None: nowhere.
     name : which function, and which component.
     holds : what the band holds, in words.
+    axes : names of the coordinates of the points, if they are known.
     """
 
     points: np.ndarray
@@ -34,6 +35,7 @@ class WithBand:
     truth: np.ndarray | None
     name: str
     holds: str
+    axes: tuple[str, ...] | None = None
 
     @classmethod
     def of(
