@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from elmonet.calibration import Calibration
+from elmonet.plot.axes import titled
 from elmonet.plot.calibrations import calibration as draw_calibration
 from elmonet.plot.calibrations import stated_error
 from elmonet.report.account import Tested, Unseen
@@ -34,11 +37,14 @@ def _found(found: Calibration, where: str) -> list[Markup]:
     ]
     can_compare = bool(((found.stated > 0) & (found.true > 0)).any())
 
-    def draw(axes: object) -> None:
-        first, *rest = list(axes)  # type: ignore[call-overload]
+    def draw(axes: np.ndarray) -> None:
+        first, *rest = axes
         draw_calibration(found, first)
+        titled(first, "Coverage")
         for ax in rest:
             stated_error(found, ax)
+            more = "" if found.correlation is None else f": correlation {found.correlation:.2f}"
+            titled(ax, f"Error of each function{more}")
 
     columns = 2 if can_compare else 1
     return [

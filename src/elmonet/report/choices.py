@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet.plot.axes import BLUE, GREY, ORANGE, bare
+from elmonet.plot.axes import BLUE, GREY, ORANGE, bare, few_numbers_on_logarithms, size
 from elmonet.report.account import Unseen
 from elmonet.report.drawing import one
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["error_spread", "layers", "leaderboard"]
 
 _MOST_ROWS = 15  # of the leaderboard
+_NUMBERS = re.compile(r"\([^()]*\)")  # scales and numbers of functions, in which a kind differs
 _BINS = 25
 
 
@@ -42,8 +44,12 @@ def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, 
 
 
 def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
-    """The errors of the best candidates, the best on top; of those tried on few functions, paler."""
-    best = [row for row in rows if np.isfinite(row["error"]) and row["error"] > 0][:_MOST_ROWS]
+    """The errors of the best candidate of each kind, the best on top; of those tried on few functions, grey."""
+    kinds: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if np.isfinite(row["error"]) and row["error"] > 0:
+            kinds.setdefault(_NUMBERS.sub("", _label(row)), row)
+    best = list(kinds.values())[:_MOST_ROWS]
     most = max((row["functions"] for row in best), default=1)
 
     def draw(ax: Axes) -> None:
@@ -52,6 +58,9 @@ def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
             colour = ORANGE if at == 0 else BLUE if all_of_them else GREY
             ax.plot(row["error"], at, "o", color=colour, markersize=8 if at == 0 else 6)
         ax.set_xscale("log")
+        errors = [row["error"] for row in best] or [0.1, 1.0]
+        ax.set_xlim(min(errors) / 2, max(*errors, 5 * min(errors)) * 2)
+        few_numbers_on_logarithms(ax.xaxis, size(ax)[0] / 2)
         ax.set(ylim=(len(best) - 0.5, -0.5), xlabel="error of functions left out or held out")
         ax.set_yticks(range(len(best)), [_label(row) for row in best], fontsize="small")
         ax.grid(axis="x", alpha=0.3)

@@ -75,6 +75,7 @@ def _line(shown: WithBand, axes: np.ndarray) -> None:
     axes[1].plot(x, truth, color=BLUE)
     axes[1].axhline(0, color=ORANGE, linestyle="--")
     axes[1].set(xlabel="x", ylabel="minus prediction")
+    axes[1].ticklabel_format(axis="y", scilimits=(-3, 4))
     bare(axes[1])
 
 

@@ -25,6 +25,8 @@ td { font-variant-numeric: tabular-nums; }
 .facts td { white-space: normal; }
 .large { font-size: 1.6em; margin: 0.4em 0 0; }
 figure { margin: 1.2em 0; }
+.beside { display: flex; flex-wrap: wrap; gap: 0 1em; }
+.beside figure { flex: 0 1 29em; }
 figcaption { font-size: 0.9em; }
 img { max-width: 100%; height: auto; background: #fff; }
 code, pre { background: var(--code); padding: 0 0.2em; }

@@ -81,12 +81,12 @@ def _data(account: Account) -> list[Markup]:
 
 
 def _choice(account: Account) -> list[Markup]:
-    parts = [element("h2", "What was chosen, and why"), element("pre", account.words)]
+    parts = [element("h2", "What was chosen, and why"), _lines(account.words)]
     parts.append(table(account.settings.items()))
     if account.leaderboard:
         caption = (
-            "Candidates, the best on top; in brackets, the number of functions that they were tried on. "
-            "Orange: chosen. Blue: tried on all functions. Grey: on some."
+            "The best candidate of each kind, the best on top; at the end, in brackets, the number of functions "
+            "that it was tried on. Orange: chosen. Blue: tried on all functions. Grey: on some."
         )
         parts.append(picture(leaderboard(account.leaderboard), caption))
         parts += _tried(account.leaderboard)
@@ -109,12 +109,11 @@ def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
 
 
 def _equation(physics: Any) -> list[Markup]:
-    lines = [element("li", line) for line in str(physics).splitlines()]
     warning = (
         "The outputs come from solving this equation, not from measurements. The errors of functions below "
         "compare with these solutions."
     )
-    return [element("h2", "The equation"), element("p", warning), element("ul", *lines)]
+    return [element("h2", "The equation"), element("p", warning), _lines(str(physics))]
 
 
 def _functions(account: Account) -> list[Markup]:
@@ -128,12 +127,19 @@ def _functions(account: Account) -> list[Markup]:
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
+    pictures = []
     for name, components in unseen.shown.items():
         for called, shown in zip(unseen.components, components, strict=False):
-            which = f"The {name}: training function {number[name]}" + (f", {called}." if called else ".")
-            parts.append(picture(function(shown), which))
+            which = f"The {name}: row {number[name]} of the training functions, counted from 0"
+            pictures.append(picture(function(shown), which + (f"; {called}." if called else ".")))
+    small = unseen.places.shape[1] != 2
+    parts += [element("div", *pictures, class_="beside")] if small else pictures
     parts += [element("h2", "Error over the domain"), *_domain(unseen)]
     return parts
+
+
+def _lines(text: str) -> Markup:
+    return element("ul", *(element("li", line) for line in text.splitlines() if line))
 
 
 def _picked(unseen: Unseen) -> list[int]:
@@ -145,9 +151,8 @@ def _domain(unseen: Unseen) -> list[Markup]:
     parts = []
     if len(unseen.places) == 1:
         caption = "True and predicted values of functions that the fit has not seen; outputs are numbers."
-        parts.append(
-            picture(one(lambda ax: parity(unseen.values[:, 0], unseen.values[:, 1], ax), 4.2, 4.2), caption)
-        )
+        true, predicted = unseen.values.T
+        parts.append(picture(one(lambda ax: parity(true, predicted, ax), 4.2, 4.2), caption))
     else:
         for k, called in enumerate(unseen.components[:_MOST_DRAWN]):
             caption = f"Size of the errors of functions that the fit has not seen{called and ', '}{called}."
