@@ -22,6 +22,8 @@ def account_of(model: Any, best: Any) -> Account:
     if training is not None:
         data = data_of(training.inputs, training.outputs, chosen_of._remembered(), training)
         data |= {name: value for name, value in account.data.items() if name not in data}
+    if model.repeats_.count:
+        data["repeats"] = f"{model.repeats_.count} inputs repeat others and were merged; rows count the rest"
     return replace(
         account,
         model=type(model).__name__,

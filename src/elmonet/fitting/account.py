@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.unseen import unseen_of
@@ -16,6 +15,7 @@ from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training
 from elmonet.novelty import Memory
 from elmonet.report.account import Account, Unseen
+from elmonet.solve import LEFT_OUT
 
 __all__ = ["account_of", "call_of", "data_of", "seed_of"]
 
@@ -113,15 +113,13 @@ def call_of(model: Any, training: Training | None, y: str = "s") -> str:
         return f"{made}\n# the call of fit is not known: the model was loaded, or fitted in blocks"
     n = len(training.X)
     points = "" if training.outputs.scattered else ", points=points"
+    points += ", sensors=sensors" if y == "pde" else ""
     return f"{made}\nmodel.fit(u, {y}{points})  # {n} functions"
 
 
 def _unseen(model: Any, fitted: Fitted, training: Training) -> Unseen | None:
     confidence = model._confidence_if_any()
-    left_out = fitted.solution.fit is not None and model._held_out is None
+    left_out = fitted.solution.error_kind in LEFT_OUT and fitted.solution.fit is not None
     if confidence is None or not (left_out or model._held_out is not None):
         return None
-    try:
-        return unseen_of(fitted, training, confidence, model._held_out)
-    except InputError:  # a lift that is not defined for these inputs any more
-        return None
+    return unseen_of(fitted, training, confidence, model._held_out)

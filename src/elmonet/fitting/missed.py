@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,7 +9,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
-from elmonet._check import ExtrapolationWarning
 from elmonet.bands import Bands
 from elmonet.data.scattered import Scattered
 from elmonet.features.base import learns_from
@@ -19,21 +16,9 @@ from elmonet.fitting.confidence import Confidence, Learned
 from elmonet.fitting.fitted import Fitted
 from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training
-from elmonet.solve.held_out import folds
 from elmonet.variance import Variance
 
-__all__ = [
-    "HeldOut",
-    "LeftOut",
-    "from_held_out",
-    "from_left_out",
-    "from_unseen",
-    "held_out",
-    "held_out_places",
-    "left_out",
-    "missed_left_out",
-    "packed",
-]
+__all__ = ["LeftOut", "from_left_out", "from_unseen", "left_out", "missed_left_out", "missed_of", "packed"]
 
 _MOST_VALUES = 8_000_000  # of all functions that bands are made from
 _LEAST_USED = 300  # functions
@@ -105,47 +90,6 @@ def missed_left_out(fitted: Fitted, training: Training, variance: Variance) -> n
     return missed
 
 
-class HeldOut(NamedTuple):
-    """What is missed of functions that are held out of fits to the others.
-
-    rows : (n,), which training functions these are.
-    missed : (n, R), NaN where nothing is known; at points of their own, values come as `packed` gives them.
-    """
-
-    rows: np.ndarray
-    missed: np.ndarray
-
-
-def held_out(fit: Callable[[Training], Fitted], training: Training) -> HeldOut | None:
-    """From functions that are held out of fits to the others, some at a time."""
-    rows: list[np.ndarray] = []
-    parts: list[np.ndarray] = []
-    for kept in folds(len(training.X)):
-        with warnings.catch_warnings():  # scattered points of the others may lie around those that are kept
-            warnings.simplefilter("ignore", ExtrapolationWarning)
-            out = np.flatnonzero(~kept)
-            fitted, others = fit(training.of(np.flatnonzero(kept))), training.of(out)
-            parts.append(_missed(fitted, others.X, others.y))
-            there = np.unique(others.y.index) if isinstance(others.y, Scattered) else slice(None)
-            rows.append(out[there])
-    if not parts:
-        return None
-    width = max(part.shape[1] for part in parts)
-    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
-    return HeldOut(np.concatenate(rows), np.concatenate(padded))
-
-
-def from_held_out(found: HeldOut, outputs: OutputForm) -> Confidence | None:
-    """From functions that were held out."""
-    bands = Bands.of(found.missed, _scales(), places=held_out_places(found, outputs))
-    return None if bands is None else Confidence(bands)
-
-
-def held_out_places(found: HeldOut, outputs: OutputForm) -> np.ndarray | None:
-    """Which columns have one sigma: at points of their own, those of a component; None: each its own."""
-    return np.arange(found.missed.shape[1]) % max(1, outputs.components) if outputs.scattered else None
-
-
 def from_unseen(
     fitted: Fitted, rows: np.ndarray, y: np.ndarray, known: Confidence | None
 ) -> Confidence | None:
@@ -153,7 +97,7 @@ def from_unseen(
 
     Of the confidence that is `known`, the scale of functions is kept.
     """
-    missed = _missed(fitted, rows, y)
+    missed = missed_of(fitted, rows, y)
     if known is None:
         bands = Bands.of(missed, _scales())
         return None if bands is None else Confidence(bands)
@@ -188,7 +132,7 @@ def _some(n: int, places: int) -> Any:
     return slice(None) if n <= most else np.random.default_rng(0).permutation(n)[:most]
 
 
-def _missed(fitted: Fitted, rows: np.ndarray, y: Any) -> np.ndarray:
+def missed_of(fitted: Fitted, rows: np.ndarray, y: Any) -> np.ndarray:
     """What is missed of functions: (n, c M), or (n, c times the most values of a function), else NaN."""
     operator, Z = fitted.operator, fitted.seen(rows)
     if not isinstance(y, Scattered):

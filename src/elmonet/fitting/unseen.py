@@ -12,7 +12,8 @@ from elmonet.calibration import Calibration, calibration_by_halves, calibration_
 from elmonet.data.scattered import Scattered
 from elmonet.fitting.confidence import Confidence
 from elmonet.fitting.fitted import Fitted
-from elmonet.fitting.missed import HeldOut, held_out_places, left_out, packed
+from elmonet.fitting.held_out import HeldOut, held_out_places
+from elmonet.fitting.missed import left_out, packed
 from elmonet.form.lift import lift_at_own_points
 from elmonet.form.training import Training
 from elmonet.report.account import Unseen
@@ -49,7 +50,7 @@ def unseen_of(fitted: Fitted, training: Training, confidence: Confidence, held: 
     predicted = outputs.values(z)
     units = predicted if outputs.logs is not None else np.ones((1, 1))
     calibration = _by_halves(missed, scales, groups, places, units, y)
-    how = "left out" if held is None else "held out"
+    how = f"training functions, {'left out' if held is None else 'held out'}"
     return unseen(
         how, outputs, numbers, y + lifted, predicted + lifted, band, holds, calibration, own_points=points
     )

@@ -11,7 +11,8 @@ from elmonet._check import InputError
 from elmonet.calibration import Calibration, calibration_of
 from elmonet.fitting.confidence import Confidence
 from elmonet.fitting.fitted import Fitted
-from elmonet.fitting.missed import HeldOut, from_held_out, from_left_out, from_unseen, held_out
+from elmonet.fitting.held_out import HeldOut, from_held_out, held_out
+from elmonet.fitting.missed import from_left_out, from_unseen
 from elmonet.fitting.training import fit_training
 from elmonet.form.score import checked_outputs
 from elmonet.form.training import Training

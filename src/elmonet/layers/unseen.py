@@ -65,4 +65,6 @@ def unseen_of(held: HeldOut, form: FieldForm, bands: LayerBands) -> Unseen:
 
     calibration = calibration_by_halves(tried, n, held.groups)
     truth, predicted = rows(held.truth), rows(held.predicted)
-    return unseen("held out", form.outputs, held.rows, truth, predicted, band, holds, calibration)
+    return unseen(
+        "training functions, held out", form.outputs, held.rows, truth, predicted, band, holds, calibration
+    )

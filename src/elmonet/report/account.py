@@ -15,12 +15,12 @@ __all__ = ["Account", "Tested", "Unseen"]
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a fit says of training functions that it has not seen: each left out, or some held out.
+    """What a fit says of functions that it has not seen: each left out, some held out, or those of a test.
 
     Attributes
     ----------
-    how : "left out" or "held out".
-    numbers, errors : (n,), which training functions these are, and the relative error of each.
+    how : what functions these are, in words: "training functions, left out".
+    numbers, errors : (n,), their rows, and the relative error of each.
     shown : the best, the median and the worst function, each with all of its components, in their units.
     components : what the components are called; one empty name if there are none.
     places, typical : (P, d), (P, c), the root mean square of the error at each place. For functions at points

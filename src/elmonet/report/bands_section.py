@@ -23,10 +23,13 @@ def bands_section(unseen: Unseen | None, tested: Tested | None) -> list[Markup]:
         parts += _found(found, f"On {tested.functions} test functions.")
     halves = None if unseen is None else unseen.calibration
     if unseen is not None and halves is not None:
-        how = f"On {len(halves.true)} training functions, {unseen.how}."
+        how = f"On {len(halves.true)} {unseen.how}."
         parts += _found(halves, f"{how} Bands from one half of them, tried on the other half.")
     if found is None and halves is None:
-        parts.append(element("p", "Not known. Give functions with known outputs: model.report(path, X, y)."))
+        why = "Not known."
+        if unseen is not None:
+            why = f"Not known: {len(unseen.errors)} {unseen.how}, are too few to try it on."
+        parts.append(element("p", f"{why} Give functions with known outputs: model.report(path, X, y)."))
     return parts
 
 

@@ -32,11 +32,15 @@ def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, 
             low, high = (low / 1.2, high * 1.2) if high <= low * 1.01 else (low, high)
             ax.hist(errors, bins=list(np.geomspace(low, high, _BINS)), color=BLUE, alpha=0.7)
         ax.set_xscale("log")
+        ax.locator_params(axis="y", integer=True)
         if interval is not None and np.isfinite(interval[1]) and interval[0] > 0:
-            ax.axvspan(*interval, color=ORANGE, alpha=0.25, linewidth=0, label="its interval, 90 %")
+            ax.axvspan(*interval, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="its interval, 90 %")
         if expected:
             ax.axvline(expected, color=ORANGE, linewidth=2, label="expected error")
             ax.legend(frameon=False, fontsize="small")
+        low, high = ax.get_xlim()
+        ax.set_xlim(min(low, high / 10), high)
+        few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
         ax.set(xlabel="relative error of a function", ylabel="functions")
         bare(ax)
 
@@ -44,7 +48,7 @@ def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, 
 
 
 def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
-    """The errors of the best candidate of each kind, the best on top; of those tried on few functions, grey."""
+    """The errors of the best candidate of each kind, the best on top; grey: tried on few functions."""
     kinds: dict[str, dict[str, Any]] = {}
     for row in rows:
         if np.isfinite(row["error"]) and row["error"] > 0:

@@ -48,7 +48,7 @@ def domain(unseen: Unseen, component: int) -> bytes:
 
     def each(axes: np.ndarray) -> None:
         for k, ax in enumerate(axes):
-            _along(ax, places[:, k], typical, unseen.own_points, "x" if d == 1 else f"$x_{k + 1}$")
+            _along(ax, places[:, k], typical, unseen.own_points or d > 1, "x" if d == 1 else f"$x_{k + 1}$")
         axes[0].set_ylabel("size of the error")
 
     return drawn(each, 1, d, max(5.5, 3.2 * d), 3.2, sharey=True)
@@ -112,9 +112,9 @@ def _values(shown: WithBand, ax: Axes) -> None:
     titled(ax, f"{shown.name}: {shown.found}")
 
 
-def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, own_points: bool, name: str) -> None:
-    """The error along one coordinate: a line if all functions share the places, else dots and their mean."""
-    if not own_points and len(np.unique(x)) == len(x) > 1:
+def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) -> None:
+    """The error along one coordinate: a line, or dots and their root mean square."""
+    if not dots and len(np.unique(x)) == len(x) > 1:
         order = np.argsort(x)
         ax.plot(x[order], typical[order], color=BLUE)
         ax.set_ylim(bottom=0)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from elmonet._check import InputError
 from elmonet.data.scattered import Scattered
 from elmonet.form.inputs import count_of
-from elmonet.form.score import relative_error
+from elmonet.form.outputs import OutputForm
+from elmonet.form.score import checked_outputs, relative_error
+from elmonet.form.training import named_components
+from elmonet.plot.one_function import HOLDS
 from elmonet.report.account import Account, Tested
+from elmonet.report.unseen import USUAL, unseen
 from elmonet.report.write import write_report
 
-__all__ = ["Reporting", "how_it_does"]
+__all__ = ["Reporting", "how_it_does", "with_test"]
 
 
 class Reporting:
@@ -39,7 +46,11 @@ class Reporting:
         """
         if (X is None) != (y is None):
             raise InputError("a report takes test functions with their outputs, X and y: give both or none.")
-        write_report(path, self._account(), None if X is None else how_it_does(self, X, y))
+        account = self._account()
+        if X is None:
+            write_report(path, account)
+        else:
+            write_report(path, with_test(account, self, X, y), how_it_does(self, X, y))
 
 
 def how_it_does(model: Any, X: Any, y: Any, points: Any = None) -> Tested:
@@ -51,3 +62,28 @@ def how_it_does(model: Any, X: Any, y: Any, points: Any = None) -> Tested:
     except InputError:  # without bands, at other points
         calibration = None
     return Tested(count_of(X), error, calibration)
+
+
+def with_test(account: Account, model: Any, X: Any, y: Any) -> Account:
+    """The account with functions of a test, where those that the fit left out are not known any more."""
+    if account.unseen is not None or isinstance(y, Scattered):
+        return account
+    outputs: OutputForm = getattr(model, "best_model_", model).outputs_
+    try:
+        truth = outputs.rows(checked_outputs(y, outputs))
+        ends = model.interval(X, USUAL, "function")
+    except InputError:  # at other points, or without bands
+        return account
+    predicted, low, high = (outputs.rows(named_components(A)[1]) for A in (model.predict(X), *ends))
+    holds = HOLDS["function"].format(100 * USUAL)
+    found = unseen(
+        "test functions",
+        outputs,
+        np.arange(len(truth)),
+        truth,
+        predicted,
+        lambda i: (low[i], high[i]),
+        holds,
+        None,
+    )
+    return replace(account, unseen=found)

@@ -13,16 +13,16 @@ from elmonet.metrics import function_norms, relative_errors
 from elmonet.plot.one_function import HOLDS, WithBand
 from elmonet.report.account import Unseen
 
-__all__ = ["times_and_words", "unseen"]
+__all__ = ["USUAL", "times_and_words", "unseen"]
 
-_USUAL = 0.9  # the coverage of bands
+USUAL = 0.9  # the coverage of bands
 _MOST_VALUES = 3000  # that are kept to be drawn
 _MOST_SHOWN = 4  # components of which functions are drawn
 
 
 def times_and_words(bands: Bands) -> tuple[float, str]:
     """The factor of bands that hold 90 % of functions, or as many as so few tell, and what they hold."""
-    coverage = min(_USUAL, bands.independent / (bands.independent + 1))
+    coverage = min(USUAL, bands.independent / (bands.independent + 1))
     return bands.times(coverage, "function"), HOLDS["function"].format(100 * coverage)
 
 

@@ -61,13 +61,15 @@ def _error(account: Account, tested: Tested | None) -> list[Markup]:
     else:
         sure = f"In 90 of 100 cases it lies between {percent(interval[0])} and {percent(interval[1])}."
     parts.append(element("p", sure))
+    if account.physics is not None:
+        solver = percent(account.physics.error)
+        parts.append(element("p", f"It counts the error of the equation's solutions themselves, {solver}."))
     if tested is not None and tested.error is not None:
         said = f"On {tested.functions} test functions, the error is {percent(tested.error)}."
         parts.append(element("p", said))
     if account.unseen is not None:
         caption = (
-            f"Relative errors of {len(account.unseen.errors)} training functions, {account.unseen.how}, and "
-            "the error to expect."
+            f"Relative errors of {len(account.unseen.errors)} {account.unseen.how}, and the error to expect."
         )
         parts.append(picture(error_spread(account.unseen, account.error, account.interval), caption))
     return parts
@@ -85,7 +87,7 @@ def _choice(account: Account) -> list[Markup]:
     parts.append(table(account.settings.items()))
     if account.leaderboard:
         caption = (
-            "The best candidate of each kind, the best on top; at the end, in brackets, the number of functions "
+            "The best candidate of each kind, the best on top; last, in brackets, the number of functions "
             "that it was tried on. Orange: chosen. Blue: tried on all functions. Grey: on some."
         )
         parts.append(picture(leaderboard(account.leaderboard), caption))
@@ -122,15 +124,15 @@ def _functions(account: Account) -> list[Markup]:
     if unseen is None:
         return [*parts, element("p", account.why_not)]
     said = (
-        f"Training functions, {unseen.how}: predicted by a fit that has not seen them. The bands were made "
-        "from all of these functions."
+        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With the band that "
+        "holds so many whole functions."
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
     pictures = []
     for name, components in unseen.shown.items():
         for called, shown in zip(unseen.components, components, strict=False):
-            which = f"The {name}: row {number[name]} of the training functions, counted from 0"
+            which = f"The {name}: row {number[name]}, counted from 0"
             pictures.append(picture(function(shown), which + (f"; {called}." if called else ".")))
     small = unseen.places.shape[1] != 2
     parts += [element("div", *pictures, class_="beside")] if small else pictures
