@@ -38,9 +38,7 @@ def test_functions_left_out_are_those_of_refits(data, components):
     every = np.arange(len(u))
     found = fitted(every, u, s, data.points)._account().unseen
     # Components are in units of their size over all functions, which a refit would find anew.
-    refits = (
-        [] if components else [fitted(every != i, u, s, data.points).predict(u[i : i + 1])[0] for i in every]
-    )
+    refits = [fitted(every != i, u, s, data.points).predict(u[i : i + 1])[0] for i in every]
     order = np.argsort(found.errors)
     for name, at in (("best", order[0]), ("median", order[12]), ("worst", order[-1])):
         for k, shown in enumerate(found.shown[name]):

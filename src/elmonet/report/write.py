@@ -124,8 +124,8 @@ def _functions(account: Account) -> list[Markup]:
     if unseen is None:
         return [*parts, element("p", account.why_not)]
     said = (
-        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands for so many "
-        "whole functions."
+        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands "
+        "for so many whole functions."
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
