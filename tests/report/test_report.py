@@ -81,19 +81,21 @@ def test_the_choice_of_auto_and_hostile_names(data, reported):
     assert sum(name in attributes["alt"] for name in NAMES for attributes in read.pictures) == 8
 
 
-def test_a_plane_and_a_loaded_model(reported, tmp_path):
-    data = problems.darcy(n_train=12, n_test=12, seed=1, n_points=8)
+def test_a_plane(reported):
+    data = problems.darcy(n_train=8, n_test=1, seed=1, n_points=8)
     model = ELMDeepONet(SLFN(50), random_state=0).fit(data.u_train, data.s_train, points=data.points)
     assert "x1 from 0 to 1, x2 from 0 to 1" in reported(model).text
-    model.save(tmp_path / "model.elmonet")
+
+
+def test_a_loaded_model(data, small, reported, tmp_path):
+    small.save(tmp_path / "model.elmonet")
     loaded = load(tmp_path / "model.elmonet")
     read = reported(loaded)
     for words in ("Not known any more", "not kept in the file", "the call of fit is not known"):
         assert words in read.text
     shown = reported(loaded, data.u_test, data.s_test)
     assert "12 test functions: predicted" in shown.text
-    assert len(shown.pictures) > len(read.pictures)
-    assert "Not known any more" in reported(pickle.loads(pickle.dumps(model))).text
+    assert len(shown.pictures) == 7
 
 
 def test_scattered_numbers_and_more_dimensions(data, reported):
@@ -133,7 +135,7 @@ def test_an_equation(data, reported):
     assert f"{model.global_model_.random_state}, drawn for this fit" in read.text
 
 
-@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 2])
 def test_few_functions(data, reported, n):
     model = ELMDeepONet(Linear(), random_state=0).fit(data.u_train[:n], data.s_train[:n], points=data.points)
     text = reported(model).text
