@@ -30,7 +30,15 @@ def account_of(model: Any, best: Any) -> Account:
         data=data,
         settings={"model": type(best).__name__} | account.settings,
         made=made,
-        call=call_of(model, training, "s" if physics is None else "pde"),
+        call=call_of(model, training, *_given(physics)),
         leaderboard=tuple(model.leaderboard_),
         physics=physics,
     )
+
+
+def _given(physics: Any) -> tuple[str, str]:
+    """What `fit` was given beside the inputs and points: outputs, or an equation, perhaps with data."""
+    if physics is None:
+        return "s", ""
+    data = ", data=data" if physics.correction is not None or physics.constants else ""
+    return "pde", f", sensors=sensors{data}"

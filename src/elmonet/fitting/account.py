@@ -106,15 +106,14 @@ def seed_of(random_state: Any, *, loaded: bool) -> dict[str, str]:
     return {"seed": str(random_state)}
 
 
-def call_of(model: Any, training: Training | None, y: str = "s") -> str:
-    """The call that repeats a fit, as far as it is known."""
+def call_of(model: Any, training: Training | None, y: str = "s", more: str = "") -> str:
+    """The call that repeats a fit, as far as it is known: of outputs `y`, and with `more` arguments."""
     made = f"model = {' '.join(repr(model).split())}"
     if training is None:
         return f"{made}\n# the call of fit is not known: the model was loaded, or fitted in blocks"
     n = len(training.X)
     points = "" if training.outputs.scattered else ", points=points"
-    points += ", sensors=sensors" if y == "pde" else ""
-    return f"{made}\nmodel.fit(u, {y}{points})  # {n} functions"
+    return f"{made}\nmodel.fit(u, {y}{points}{more})  # {n} functions"
 
 
 def _unseen(model: Any, fitted: Fitted, training: Training) -> Unseen | None:
