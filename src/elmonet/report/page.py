@@ -21,7 +21,7 @@ table { border-collapse: collapse; margin: 1em 0; font-size: 0.9em; display: blo
 th, td { padding: 0.3em 0.8em; border-bottom: 1px solid var(--faint); text-align: left; white-space: nowrap; }
 th { border-bottom: 2px solid var(--line); }
 td { font-variant-numeric: tabular-nums; }
-.facts th { border-bottom: 1px solid var(--faint); font-weight: 600; vertical-align: top; white-space: normal; }
+.facts th { border-bottom-width: 1px; border-color: var(--faint); vertical-align: top; white-space: normal; }
 .facts td { white-space: normal; }
 .large { font-size: 1.6em; margin: 0.4em 0 0; }
 figure { margin: 1.2em 0; }
