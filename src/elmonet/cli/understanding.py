@@ -37,52 +37,16 @@ def tell_roles(told: Told, path: Path, roles: Any) -> None:
 
 def relative_error(predicted: Any, truth: Any) -> float | None:
     """The mean relative error of predictions of functions with known outputs, None if these are others."""
-    import numpy as np
+    from elmonet.form import score  # imported when it is needed, so that --help is there at once
 
-    errors = relative_errors(predicted, truth)
-    return None if errors is None or np.isnan(errors).all() else float(np.nanmean(errors))
+    return score.relative_error(predicted, truth)
 
 
 def relative_errors(predicted: Any, truth: Any) -> Any:
-    """The relative error of each function (N,): NaN if it is not known; None if the outputs are others.
+    """The same for each function (N,): NaN if it is not known; None if the outputs are others."""
+    from elmonet.form import score
 
-    Of named components, each has its relative error, and a function has their mean.
-    """
-    import numpy as np
-
-    from elmonet.data import Scattered
-    from elmonet.metrics import function_norms, reference_norms
-
-    if isinstance(truth, dict):
-        if not isinstance(predicted, dict) or set(predicted) != set(truth):
-            return None
-        parts = [relative_errors(predicted[name], truth[name]) for name in truth]
-        return None if any(part is None for part in parts) else _mean_of_known(np.stack(parts))
-    predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
-    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
-    if predicted.size != known.size:
-        return None
-    rows = (len(known), -1)
-    known, missed = known.reshape(rows), (predicted.reshape(known.shape) - known).reshape(rows)
-    there = np.isfinite(known)
-    known, missed = np.where(there, known, 0), np.where(there, missed, 0)
-    if isinstance(truth, Scattered):
-        count, *squares = (np.bincount(truth.index, A.sum(axis=1)) for A in (there, missed**2, known**2))
-        norms = [np.sqrt(A) for A in squares]
-    else:
-        count, norms = there.sum(axis=1), [function_norms(A) for A in (missed, known)]
-    errors = np.full(len(count), np.nan)
-    seen = count > 0
-    errors[seen] = norms[0][seen] / reference_norms(norms[1][seen])
-    return errors
-
-
-def _mean_of_known(parts: Any) -> Any:
-    """The mean over the first axis of what is not NaN; NaN where there is nothing."""
-    import numpy as np
-
-    count = np.isfinite(parts).sum(axis=0)
-    return np.where(count > 0, np.nansum(parts, axis=0) / np.maximum(count, 1), np.nan)
+    return score.relative_errors(predicted, truth)
 
 
 def named_outputs(data: Any, s: Any) -> Any:
