@@ -92,7 +92,7 @@ def _draw_input(ax: Axes, sensors: np.ndarray, u: np.ndarray) -> None:
             ax.set(aspect="equal")
             ax.margins(_MARGIN)
         ax.set(xticks=[], yticks=[])
-        colour_bar_below(ax, drawn)
+        colour_bar_below([ax], drawn)
     ax.set_title("input u", fontsize=10)
 
 
@@ -135,7 +135,7 @@ def _draw_planes(
         drawn = _coloured(ax, points, values, **colours)
         ax.set(xlabel=coordinates[0])
         ax.locator_params(nbins=3)
-        colour_bar_below(ax, drawn)
+        colour_bar_below([ax], drawn)
         ax.set_title(title, fontsize=10)
     axes[0].set_ylabel(coordinates[1])
 

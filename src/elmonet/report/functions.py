@@ -40,8 +40,8 @@ def domain(unseen: Unseen, component: int) -> bytes:
     if _kind(places) == "plane" and not unseen.own_points:
 
         def draw(ax: Axes) -> None:
-            colour_bar_below(ax, coloured(ax, places, typical, vmin=0, cmap="cividis"))
-            on_a_plane(np.array([ax]), ("root mean square of the error",))
+            colour_bar_below([ax], coloured(ax, places, typical, vmin=0, cmap="cividis"))
+            on_a_plane(np.array([ax]), ("root mean square of the error",), None)
 
         return one(draw, 4.4, 4.6)
     d = places.shape[1]
@@ -99,9 +99,9 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
     )
     axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
     for ax, panel in zip(axes, panels, strict=True):
-        colour_bar_below(ax, panel)
+        colour_bar_below([ax], panel)
     titles = (f"{shown.name}: truth", "prediction", f"error: {shown.found}", f"half width, {shown.holds}")
-    on_a_plane(axes, titles)
+    on_a_plane(axes, titles, None)
 
 
 def _values(shown: WithBand, ax: Axes) -> None:
