@@ -162,6 +162,12 @@ def test_the_old_file_stays_if_writing_fails(small, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_name_that_is_no_text(data, reported):
+    """As a file name that is not UTF-8, which Python holds with half a surrogate pair."""
+    model = ELMDeepONet(Linear()).fit({"a\udcff": data.u_train[:1]}, data.s_train[:1], points=data.points)
+    assert "a\\udcff" in reported(model).text
+
+
 def test_wrong_calls(data, small, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="give both or none"):
         small.report(tmp_path / "fit.html", data.u_test)

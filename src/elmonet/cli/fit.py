@@ -130,9 +130,9 @@ def fit(
         typer.Option(
             "--json",
             help="Print one JSON object and nothing else: understood, expected_error, "
-            "expected_error_interval, error_kind, seconds, wrote; chosen automatically summary, leaderboard, "
-            "test_error, test_coverage; with a width alpha, test_error, test_coverage; in blocks functions, "
-            "alpha, rate. loo_error is there if the error is a leave-one-out error.",
+            "expected_error_interval, error_kind, seconds, wrote, report (if asked); chosen automatically "
+            "summary, leaderboard, test_error, test_coverage; with a width alpha, test_error, test_coverage; "
+            "in blocks functions, alpha, rate. loo_error is there if the error is a leave-one-out error.",
         ),
     ] = False,
 ) -> None:

@@ -68,7 +68,6 @@ class Account:
     leaderboard : the candidates that were tried, as `AutoELMDeepONet.leaderboard_`.
     layers : the account of each layer, as `LayeredELMDeepONet.layers_`.
     physics : of an equation, as `AutoELMDeepONet.physics_`.
-    tested : on functions of a test.
     understood : what was taken as what, of a file.
     """
 
@@ -87,5 +86,4 @@ class Account:
     leaderboard: tuple[dict[str, Any], ...] = ()
     layers: tuple[dict[str, Any], ...] = ()
     physics: Any = None
-    tested: Tested | None = None
     understood: tuple[str, ...] = ()

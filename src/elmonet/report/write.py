@@ -44,7 +44,7 @@ def write_report(
         *_functions(account),
         *_repeat(account, command),
     ]
-    write_bytes(path, page(title, *body).encode())
+    write_bytes(path, page(title, *body).encode(errors="backslashreplace"))  # of file names, too
 
 
 def _error(account: Account, tested: Tested | None) -> list[Markup]:
