@@ -1,6 +1,7 @@
 import sys
 from dataclasses import replace
 from io import BytesIO
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from elmonet import (
     SLFN,
+    AutoELMDeepONet,
     ELMDeepONet,
     ElmonetError,
     InputError,
@@ -309,6 +311,115 @@ class TestRidgePath:
             plot.ridge_path("loo")
 
 
+def trial(branch, error, functions=100):
+    return {"branch": branch, "functions": functions, "error": error, "alpha": 1.0, "seconds": 0.1}
+
+
+TRIALS = [
+    trial("linear + rbf(0.2)", 1e-3),
+    trial("linear + rbf(0.1)", 2e-3),
+    trial("tanh(0.1, width 500)", 4e-3),
+    trial("linear + rbf(0.1)", 5e-2, functions=20),
+    trial("constant", 0.9, functions=20),
+]
+
+
+class TestLeaderboard:
+    def test_a_row_for_each_kind_of_branch_and_the_chosen_one_marked(self):
+        ax = plot.leaderboard(TRIALS)
+        fewer, whole, chosen = ax.lines
+        np.testing.assert_array_equal(np.column_stack(fewer.get_data()), [[5e-2, 0], [0.9, 2]])
+        np.testing.assert_array_equal(np.column_stack(whole.get_data()), [[1e-3, 0], [2e-3, 0], [4e-3, 1]])
+        np.testing.assert_array_equal(np.column_stack(chosen.get_data()), [[1e-3, 0]])
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["linear + rbf", "tanh", "constant"]
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert labels == ["on fewer", "on 100 functions", "chosen"]
+        title = ax.get_title().replace("\n", " ")
+        assert title == "5 candidates. Chosen: linear + rbf(0.2), error 0.001"
+        assert ax.get_xscale() == "log"
+        top = ax.get_ylim()
+        assert top[0] > 2 > 0 > top[1]  # the best is above
+        assert_not_blank(ax)
+
+    def test_of_a_model_in_small_axes(self, line):
+        model = AutoELMDeepONet(time_budget=0.1, random_state=0).fit(line.u_train, line.s_train, line.points)
+        figure, ax = pyplot.subplots(figsize=(3.5, 2.6), layout="constrained")
+        assert plot.leaderboard(model, ax) is ax
+        figure.canvas.draw()
+        renderer = figure.canvas.get_renderer()
+        boxes = [label.get_window_extent(renderer) for label in ax.get_yticklabels()]
+        assert all(upper.y0 >= lower.y1 - 1 for upper, lower in pairwise(boxes))
+        title = ax.title.get_window_extent(renderer)
+        assert 0 <= title.x0 < title.x1 <= figure.bbox.x1 + 1
+        assert title.y1 <= figure.bbox.y1 + 1
+
+    def test_only_so_many_kinds_and_an_error_of_zero(self):
+        trials = [trial("linear", 0.0), *TRIALS]
+        ax = plot.leaderboard(trials, most=2)
+        assert len(ax.get_yticklabels()) == 2
+        assert "6 candidates, 2 worse kinds not shown." in ax.get_title().replace("\n", " ")
+        assert ax.get_xlim()[0] > 0
+        assert_not_blank(ax)
+
+    def test_one_candidate_alone(self):
+        ax = plot.leaderboard(TRIALS[:1])
+        low, high = ax.get_xlim()
+        assert high / low > 10
+        assert_not_blank(ax)
+
+    def test_refuses_what_has_no_leaderboard(self, line):
+        with pytest.raises(
+            InputError, match="a fitted AutoELMDeepONet, or its leaderboard_; got ELMDeepONet"
+        ):
+            plot.leaderboard(fitted(line))
+        with pytest.raises(NotFittedError):
+            plot.leaderboard(AutoELMDeepONet())
+        with pytest.raises(InputError, match="an empty leaderboard"):
+            plot.leaderboard([])
+
+
+class TestNamesOfAxes:
+    def test_on_a_line(self, line):
+        ax, below = plot.prediction(fitted(line), replace(line, axes=("t",))).figure.axes
+        assert (ax.get_ylabel(), below.get_xlabel(), below.get_ylabel()) == ("s(t)", "t", "u(t)")
+        ax = plot.prediction(fitted(line), replace(line, axes=("depth",)), ax=pyplot.subplots()[1])
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("depth", "s(depth)")
+
+    def test_sensors_of_another_range_have_their_own_axis(self, line):
+        other = replace(line, sensors=10 * line.sensors, axes=("t",))
+        ax, below = plot.prediction(fitted(line), other).figure.axes
+        assert (ax.get_xlabel(), below.get_xlabel(), below.get_ylabel()) == ("t", "sensor", "u")
+        assert below.get_xlim()[1] > 9 > ax.get_xlim()[1]
+
+    def test_on_a_plane(self, plane):
+        axes = plot.field(fitted(plane), plane)
+        assert [ax.get_xlabel() for ax in axes] == ["x"] * 3
+        assert [ax.get_ylabel() for ax in axes] == ["y", "", ""]
+        axes = plot.field(fitted(plane), replace(plane, axes=("lon", "lat")))
+        assert (axes[0].get_xlabel(), axes[0].get_ylabel()) == ("lon", "lat")
+
+    def test_the_name_of_a_file_breaks_where_its_words_end(self, line):
+        ax = pyplot.subplots(figsize=(2.5, 2))[1]
+        title = plot.prediction(
+            fitted(line), replace(line, name="flow_through_my_porous_rock"), 0, ax
+        ).get_title()
+        assert title.replace("\n", "").startswith("flow_through_my_porous_rock,")
+        assert title.splitlines()[0].endswith("_")
+
+    def test_a_dollar_begins_no_formula(self, plane):
+        odd = replace(plane, axes=("$\\frac", "b$"), name="$\\no$")
+        assert_not_blank(plot.field(fitted(plane), odd))
+
+    def test_sides_of_very_different_length_do_not_share_a_scale(self, plane):
+        long = replace(plane, points=plane.points * [1, 50])
+        assert plot.field(fitted(long), long)[0].get_aspect() == "auto"
+        assert plot.field(fitted(plane), plane)[0].get_aspect() == 1
+
+    def test_as_many_as_coordinates(self, plane):
+        with pytest.raises(InputError, match="axes names 1 coordinates, x, but points have 2"):
+            replace(plane, axes=("x",))
+
+
 def test_without_matplotlib_says_what_to_install(line, plane, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     model = fitted(line)
@@ -316,6 +427,7 @@ def test_without_matplotlib_says_what_to_install(line, plane, monkeypatch):
         lambda: plot.prediction(model, line),
         lambda: plot.field(fitted(plane), plane),
         lambda: plot.ridge_path(model),
+        lambda: plot.leaderboard(TRIALS),
     ):
         with pytest.raises(ElmonetError, match=r'pip install "elmonet\[plot\]"'):
             draw()

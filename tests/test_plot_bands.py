@@ -16,6 +16,7 @@ from elmonet import (
     InputError,
     Linear,
     NotFittedError,
+    OperatorData,
     Scattered,
     plot,
     relative_l2,
@@ -262,12 +263,26 @@ class TestBandField:
     def test_scattered_points_and_axes_of_a_given_width(self, plane):
         model, s, points = plane
         some = np.random.default_rng(0).permutation(48)[:30]
-        for width in (7.5, 12):
+        for width in (3.5, 4.8, 7.5, 12):
             figure, given = pyplot.subplots(1, 3, figsize=(width, 3.4), layout="constrained")
             flat = s.reshape(30, 48)
             axes = plot.band_field(model, U_NEW, flat[:, some], 0, given, points=points[some])
             assert list(axes) == list(given)
             assert type(axes[0].collections[0]).__name__ == "TriMesh"
+            assert_in_figure_and_apart(figure)
+
+    @pytest.mark.parametrize(("layout", "width"), [("constrained", 3.5), ("compressed", 4.8)])
+    def test_small_panels_keep_their_titles(self, plane, layout, width):
+        model, s, points = plane
+        rows = s.reshape(30, 48)
+        flat = ELMDeepONet(Linear()).fit(U_NEW, rows, points=points)
+        data = OperatorData(U_NEW, rows, U_NEW, rows, np.zeros((40, 2)), points, name="my_file")
+        for draw in (
+            lambda axes: plot.band_field(model, U_NEW, s, 5, axes),
+            lambda axes: plot.field(flat, data, 5, axes),
+        ):
+            figure, axes = pyplot.subplots(1, 3, figsize=(width, 0.55 * width + 0.5), layout=layout)
+            draw(axes)
             assert_in_figure_and_apart(figure)
 
     def test_refuses_a_line(self, line, plane):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,12 @@ from scipy.special import ndtr
 from elmonet._check import InputError
 from elmonet.bands import Bands
 
-__all__ = ["Calibration", "calibration_of"]
+__all__ = ["Calibration", "calibration_by_halves", "calibration_of"]
 
 _ASKED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 _TOLD = (0.5, 0.8, 0.9, 0.95)
 _TYPICAL = 0.9  # the coverage whose width is the sharpness
+_FEWEST = 10  # independent functions that are worth two halves
 
 
 @dataclass(frozen=True)
@@ -66,25 +68,65 @@ def calibration_of(
 ) -> Calibration:
     """From what was missed (n, R), and the spread (n, R) that was stated for it, as the model sees outputs.
 
-    `units`, times these, are outputs; `size` is the outputs' root mean square.
+    What was missed is NaN where it is not known; of each function something is. `units`, times these, are
+    outputs; `size` is the outputs' root mean square.
     """
     if len(missed) == 0:
         raise InputError("calibration needs at least one function with known outputs.")
     most = bands.independent / (bands.independent + 1)
     asked = np.array([coverage for coverage in _ASKED if coverage <= most])
+    known = np.isfinite(missed)
     scores = np.abs(missed) / spread
-    largest = scores.max(axis=1)
+    largest, scores = np.nanmax(scores, axis=1), scores[known]
     points = [float(np.mean(scores <= bands.times(coverage, "points"))) for coverage in asked]
     functions = [float(np.mean(largest <= bands.times(coverage, "function"))) for coverage in asked]
     std, error = spread * bands.widen * units / (size or 1.0), missed * units / (size or 1.0)
     typical = 2 * bands.times(min(_TYPICAL, most), "points") / bands.widen
-    stated, true = (np.sqrt(np.mean(part**2, axis=1)) for part in (std, error))
+    stated, true = (np.sqrt(np.mean(part**2, axis=1, where=known)) for part in (std, error))
     return Calibration(
         asked,
         np.array(points),
         np.array(functions),
-        sharpness=float(typical * np.mean(std)),
-        crps=_crps(error, std),
+        sharpness=float(typical * np.mean(std[known])),
+        crps=_crps(error[known], std[known]),
+        correlation=_correlation(stated, true),
+        stated=stated,
+        true=true,
+    )
+
+
+def calibration_by_halves(
+    tried: Callable[[np.ndarray, np.ndarray], Calibration | None], n: int, groups: np.ndarray | None
+) -> Calibration | None:
+    """Of n functions, each half tried with the bands of the other: ``tried(half, other)``, rows of each.
+
+    Bands hold on the functions that they are made from, by construction; on others, this shows it. Functions
+    of the same number in `groups` stay in the same half. None if fewer than ten are independent.
+    """
+    numbers = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+    independent = int(numbers.max(initial=-1)) + 1
+    if independent < _FEWEST:
+        return None
+    first = np.isin(numbers, np.random.default_rng(0).permutation(independent)[: independent // 2])
+    halves = np.flatnonzero(first), np.flatnonzero(~first)
+    parts = [tried(*halves), tried(*halves[::-1])]
+    one, other = parts
+    if one is None or other is None:
+        return None
+    weights = [len(part.true) for part in (one, other)]
+
+    def mean(name: str) -> np.ndarray:
+        shared = min(len(one.asked), len(other.asked))
+        both = [np.atleast_1d(getattr(part, name))[:shared] for part in (one, other)]
+        return np.average(both, axis=0, weights=weights)
+
+    stated, true = (np.concatenate([getattr(p, name) for p in (one, other)]) for name in ("stated", "true"))
+    return Calibration(
+        mean("asked"),
+        mean("points"),
+        mean("functions"),
+        sharpness=float(mean("sharpness")[0]),
+        crps=float(mean("crps")[0]),
         correlation=_correlation(stated, true),
         stated=stated,
         true=true,

@@ -13,6 +13,7 @@ from elmonet._check import InputError, choice, coordinates, outputs
 from elmonet._fitted import NotFittedError
 from elmonet.certainty import Promise
 from elmonet.data.blocks import is_dask, is_stored
+from elmonet.fitting.account import account_of
 from elmonet.fitting.attributes import FittedAttributes
 from elmonet.fitting.fitted import Fitted
 from elmonet.fitting.in_blocks import BlockFit
@@ -26,6 +27,8 @@ from elmonet.form.training import Training, named_components, place_points, poin
 from elmonet.form.transforms import Affine
 from elmonet.novelty import Memory
 from elmonet.physics import PDE
+from elmonet.report.account import Account
+from elmonet.report.reporting import Reporting
 from elmonet.saving import to_store
 from elmonet.store import write
 from elmonet.suggestion import suggest
@@ -33,7 +36,7 @@ from elmonet.suggestion import suggest
 __all__ = ["ELMDeepONet"]
 
 
-class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -322,6 +325,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
     def __getstate__(self) -> dict[str, Any]:
         """Without what is only there to go on with: the factor and the training functions."""
         state = super().__getstate__() | {"_training": None, "_memory": self._remembered()}
+        state["_held_out"] = None
         state["_confidence"] = self._confidence_if_any()
         if self._found is not None:
             solution = replace(self._found.solution, fit=None)
@@ -341,6 +345,9 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         self._found = fit_training(self._prepared(training), training)
         self._training = training
         return self
+
+    def _account(self) -> Account:
+        return account_of(self, self._fitted(), self._training)
 
     def _add_error(self, error: float, words: str) -> None:
         """Errors of the training outputs themselves, which no function left out can show."""
@@ -403,7 +410,7 @@ class ELMDeepONet(FittedAttributes, WithBands, RegressorMixin, MultiOutputMixin,
         return self
 
     def _forget(self) -> None:
-        for name in ("_found", "_training", "_blocks", "_memory", "_promise", "_confidence"):
+        for name in ("_found", "_training", "_blocks", "_memory", "_promise", "_confidence", "_held_out"):
             self.__dict__.pop(name, None)
 
 

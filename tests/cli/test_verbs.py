@@ -11,7 +11,7 @@ import pytest
 from elmonet import load, problems, read, relative_l2
 
 BUDGET = ("--time-budget", "0.3")
-VERBS = ("fit", "predict", "info", "plot", "make", "convert", "reproduce")
+VERBS = (*("fit", "predict", "compare", "suggest", "info", "plot", "make", "convert", "reproduce", "doctor"),)
 X = np.linspace(0, 1, 30)
 
 
@@ -146,6 +146,33 @@ def test_a_plane(ok, tmp_path):
     assert is_png(tmp_path / "fit.png")
     ok("plot m.elmonet data.npz -o fit.svg --function 2")
     assert "<svg" in (tmp_path / "fit.svg").read_text()
+
+
+def test_axes_are_named_as_in_the_file(ok, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from elmonet.cli import picture
+
+    labels = []
+
+    def keep(axes, out):
+        drawn = np.ravel(axes)[0].figure.axes
+        labels.append({text for ax in drawn for text in (ax.get_xlabel(), ax.get_ylabel()) if text})
+
+    monkeypatch.setattr(picture, "_save", keep)
+    u, s = waves(20)
+    t = np.linspace(0, 3, 5)
+    np.savez(tmp_path / "line.npz", u=u[:, ::2], s=s, t=X)
+    np.savez(tmp_path / "plane.npz", u=u, s=s[:, :, None] * np.cos(t), x=X, t=t)
+    for name in ("line", "plane"):
+        ok(f"fit {name}.npz -o {name}.elmonet --width 20")
+        ok(f"plot {name}.elmonet {name}.npz -o p.png")
+        ok(f"plot {name}.elmonet {name}.npz -o p.png --interval 0.8")
+    assert labels == [
+        {"t", "s(t)", "sensor", "u"},  # the file does not say where the inputs are
+        {"t", "s(t)", "minus prediction"},
+        {"x", "t"},
+        {"x", "t"},
+    ]
 
 
 def test_vectors(ok, tmp_path):

@@ -28,7 +28,8 @@ def test_a_grid_of_axes(file):
     np.testing.assert_array_equal(data.points, GRID)
     np.testing.assert_array_equal(data.s_train, S)
     assert repr(data) == (
-        "OperatorData 'data': 5 training and 2 test functions\n  u (N, 8) -> s (N, 4, 3) at 12 points in 2-D"
+        "OperatorData 'data': 5 training and 2 test functions\n  u (N, 8) -> s (N, 4, 3) at 12 points in 2-D "
+        "(x, t)"
     )
 
 
@@ -89,7 +90,9 @@ def test_several_inputs_and_components(file):
     np.testing.assert_array_equal(data.u_train["f"], U[:, :3])
     np.testing.assert_array_equal(data.s_train, np.stack([S, -S], axis=-1).reshape(5, 12, 2))
     np.testing.assert_array_equal(data.points, GRID)
-    assert "k (N, 8) and f (N, 3) -> s (N, 12, 2) at 12 points in 2-D\n  components: p, v" in repr(data)
+    assert "k (N, 8) and f (N, 3) -> s (N, 12, 2) at 12 points in 2-D (x, t)\n  components: p, v" in repr(
+        data
+    )
 
 
 def test_pdebench(tmp_path):

@@ -1,12 +1,9 @@
 import numpy as np
-import pytest
 from scipy.integrate import solve_ivp
 
 from elmonet.equations import burgers
 from elmonet.problems.burgers_flow import random_waves
 from elmonet.problems.cole_hopf import cole_hopf
-
-pytestmark = pytest.mark.numerics
 
 
 def test_random_initial_values_agree_with_fourier_series_and_scipys_time_steps():

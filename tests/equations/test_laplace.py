@@ -3,8 +3,6 @@ import pytest
 
 from elmonet.equations import laplace
 
-pytestmark = pytest.mark.numerics
-
 
 def flower(theta):
     r = 1 + 0.2 * np.cos(3 * theta)

@@ -1,10 +1,7 @@
 import numpy as np
-import pytest
 
 from elmonet.equations import poisson
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
-
-pytestmark = pytest.mark.numerics
 
 
 def test_a_manufactured_solution():

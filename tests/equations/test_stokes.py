@@ -1,11 +1,8 @@
 import numpy as np
-import pytest
 from numpy.polynomial import Legendre, Polynomial
 
 from elmonet.equations import stokes
 from elmonet.equations.stokes_flow import StokesBasis, wall_points
-
-pytestmark = pytest.mark.numerics
 
 WALLS, LID = wall_points()
 

@@ -152,7 +152,7 @@ def test_what_is_missing():
 
 @pytest.mark.parametrize("how", [{}, {"degree": 18}, {"degree": 24}])
 def test_points_that_do_not_bear_a_higher_degree(how):
-    """cos(k y) from its values on the circle: where a richer trunk leaves functions open, nothing is missing."""
+    """cos(k y) on a disk: a richer trunk leaves functions open, but nothing is missing."""
     k = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
     pde = PDE(
         Domain(DISK, {"wall": CIRCLE}),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import ELMDeepONet, Legendre, Linear, Ridge
-from elmonet.physics import PDE, Box, least_squares
+from elmonet.physics import PDE, Box, factors
 from elmonet.physics.basis import Basis
 from elmonet.physics.fields import Names
 from elmonet.physics.least_squares import System
@@ -56,8 +56,8 @@ CASES = [(LITTLE, 1, 12), (MUCH, 2, 7)]
 def test_against_dense_gauss_newton(values, d, degree, residuals, monkeypatch):
     """Functions that are alike share a preconditioner; where they differ much, each is solved directly."""
     direct = []
-    solve = least_squares._least_squares
-    monkeypatch.setattr(least_squares, "_least_squares", lambda J, f: direct.append(1) or solve(J, f))
+    solve = factors._least_squares
+    monkeypatch.setattr(factors, "_least_squares", lambda J, f: direct.append(1) or solve(J, f))
     own, _ = system(residuals[d - 1], values, degree, d)
     found = own.solve(None)
     assert found.converged.all()

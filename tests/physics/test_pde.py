@@ -165,6 +165,6 @@ def test_a_model_from_the_equation_alone():
     exact = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
     model = AutoELMDeepONet(layers=0, random_state=0).fit(data.u_train, exact, sensors=data.sensors)
     assert relative_l2(model.predict(data.u_test, points=data.points), data.s_test) < 1e-6
-    assert model.points_.shape == (100, 1)
+    assert model.points_.shape == (200, 1)
     with pytest.raises(InputError, match="sensors"):
         AutoELMDeepONet().fit(data.u_train, exact)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import relative_l2
+from elmonet._check import NumericsWarning
 from elmonet.physics import PDE, Box
 
 pytestmark = pytest.mark.numerics
@@ -100,3 +101,31 @@ def test_periodic_sensors_that_are_too_few():
     true = relative_l2(found.s, np.sin(waves * where + phase))
     assert true > 1e-5  # far above what is missed with enough sensors
     assert true / 3 < found.account.error < 5 * true
+
+
+@pytest.mark.parametrize(
+    ("residual", "conditions"),
+    [
+        (lambda s, u: s.x - u, {"x=0": lambda s, u: s, "x=1": lambda s, u: s - 5}),
+        (lambda s, u: s.xx - u, {"x=0": lambda s, u: (s, s.x), "x=1": lambda s, u: s.x}),
+    ],
+)
+def test_conditions_that_contradict_each_other(residual, conditions):
+    """A compromise that no longer changes is no solution: one condition too many is said."""
+    with pytest.warns(NumericsWarning, match="contradict each other"):
+        PDE(Box(x=(0, 1)), residual, conditions).solve(1 + W * np.cos(W * X), X, X)
+
+
+def test_conditions_that_repeat_each_other_are_no_contradiction():
+    """The second follows from the first and the equation; and a kink leaves a residual at few points."""
+    ends = {"x=0": lambda s, u: s, "x=1": lambda s, u: s - 2}
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, ends)
+    np.testing.assert_allclose(pde.solve(2 + 0 * X[None], X, X).s_train, 2 * X[None], atol=1e-12)
+    tent = PDE(
+        Box(x=(0, 1)),
+        lambda s, u: s.x**2 - u,
+        dict.fromkeys(("x=0", "x=1"), lambda s, u: s),
+        start=lambda x: x * (1 - x),
+    )
+    found = tent.solve(np.ones((1, len(X))), X, X).s_train
+    np.testing.assert_allclose(found[0], np.minimum(X, 1 - X), atol=0.02)

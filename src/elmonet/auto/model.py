@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet._check import InputError, choice, number, positive_integer
 from elmonet._fitted import NotFittedError
+from elmonet.auto.account import account_of
 from elmonet.auto.expect import expect
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.refits import chosen_model
@@ -32,6 +33,8 @@ from elmonet.form.training import Training, points_once, understand
 from elmonet.novelty import Memory
 from elmonet.physics import PDE
 from elmonet.progress import progress_bar
+from elmonet.report.account import Account
+from elmonet.report.reporting import Reporting
 from elmonet.solve import LEFT_OUT
 
 __all__ = ["AutoELMDeepONet"]
@@ -41,7 +44,7 @@ _MANY_ENOUGH = 100  # functions, to find from them how many modes to keep
 _SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
 
 
-class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
+class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A DeepONet with nothing to tune: everything is chosen by leave-one-out.
 
     One fit is one factorisation, and its leave-one-out error is exact and free, so that many models can be
@@ -339,6 +342,9 @@ class AutoELMDeepONet(RegressorMixin, MultiOutputMixin, BaseEstimator):
         `weights`, `bands` and `inputs` are those of `ELMDeepONet.save`.
         """
         self._best().save(path, weights, bands=bands, inputs=inputs)
+
+    def _account(self) -> Account:
+        return account_of(self, self._best())
 
     def _best(self, error: type[Exception] = NotFittedError) -> Any:
         if not hasattr(self, "best_model_"):

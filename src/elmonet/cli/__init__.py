@@ -10,6 +10,8 @@ import typer
 
 from elmonet import __version__
 from elmonet._check import ElmonetError
+from elmonet.cli.compare import compare
+from elmonet.cli.doctor import doctor
 from elmonet.cli.files import convert, info, make
 from elmonet.cli.fit import fit
 from elmonet.cli.picture import plot
@@ -26,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, suggest, info, plot, make, convert, reproduce):
+for verb in (fit, predict, compare, suggest, info, plot, make, convert, reproduce, doctor):
     app.command()(verb)
 
 # Of click, which is a separate package for an older typer and a part of a newer one.
@@ -55,6 +57,8 @@ def _elmonet(
     elmonet predict operator.elmonet new.npz -o predictions.npz
 
     No data yet? elmonet make antiderivative -o data.npz
+
+    Something wrong? elmonet doctor
     """
     if version:
         typer.echo(f"elmonet {__version__}")

@@ -26,7 +26,8 @@ def draw_band(
             f"--interval draws bands on a line or in a plane, and these points have {d} coordinates. Write "
             "them to a file instead: elmonet predict --interval."
         )
-    shown = replace(shown, name=f"{name}, {shown.name.replace('function 0', f'function {function}', 1)}")
+    called = shown.name.replace("function 0", f"function {function}", 1)
+    shown = replace(shown, name=f"{name}, {called}", axes=found.axes)
     return (on_a_line if d == 1 else in_a_plane)(shown), shown.error
 
 

@@ -51,9 +51,9 @@ def info(
 
     **Examples**
 
-    elmonet info operator.elmonet
+    elmonet info data.npz
 
-    elmonet info data.h5
+    elmonet info operator.elmonet
 
     elmonet info data.mat --input f_train --output u_train
     """
@@ -96,13 +96,13 @@ def make(
         ),
     ] = False,
 ) -> None:
-    """Make the data of one of the paper's problems or of the field's benchmarks, solved accurately.
+    """Make data to try elmonet with: problems of the paper and of the field, solved accurately.
 
     **Examples**
 
     elmonet make antiderivative -o data.npz
 
-    elmonet make darcy --n-train 1000 -o darcy.h5
+    elmonet make darcy --n-train 200 --n-test 50 -o darcy.h5
     """
     name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
     if noise and name != "inverse_source":

@@ -11,6 +11,7 @@ import typer
 from elmonet._check import InputError, choice, number
 from elmonet.cli.interval import coverage_found
 from elmonet.cli.paths import require_data, require_place
+from elmonet.cli.reporting import require_report_place, write_fit_report
 from elmonet.cli.telling import (
     IndexName,
     InputName,
@@ -68,6 +69,10 @@ def fit(
             metavar="N",
             show_default="tried where they may help",
         ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Page of HTML to write too: what was fitted, and how good it is.", metavar="FILE"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.", metavar="N")] = 0,
     width: Annotated[
@@ -133,17 +138,19 @@ def fit(
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    Everything is chosen by leave-one-out error; layers, which are tried where inputs and outputs are fields
-    on one grid, by functions held out. With --width, --activation or --scale, the features are
-    random as given, and only the strength of the ridge is chosen. The same holds for a file that is larger
-    than memory, and with --memory, --checkpoint or --workers: the file is then read in blocks. With
-    --checkpoint, a fit in blocks that was stopped or killed continues where it was.
+    By default, everything is chosen: many models are tried, and the one with the smallest error on functions
+    left out is saved. With --width, --activation or --scale nothing is searched: the features are random as
+    given, and only the strength of the ridge is chosen. The same holds for a file that is larger than memory,
+    and with --memory, --checkpoint or --workers: then the file is read in blocks. With --checkpoint, a fit in
+    blocks that was stopped continues where it was.
 
     **Examples**
 
     elmonet fit data.npz -o operator.elmonet
 
     elmonet fit data.mat -o operator.elmonet --input f_train --output u_train
+
+    elmonet fit data.npz -o operator.elmonet --report fit.html
 
     elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
     """
@@ -161,6 +168,8 @@ def fit(
         bytes_of(memory)
     if checkpoint is not None:
         require_place(checkpoint, data)
+    if report is not None:
+        require_report_place(report, data, out)
     told = Told(json)
     names = flags(locals())
     blockwise = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
@@ -171,10 +180,10 @@ def fit(
         _require_blocks(asked, missing, time_budget, layers)
         if groups is not None:
             raise InputError("--groups is for functions in memory; here they are read in blocks.")
-        model = _fit_blocks(told, data, names, blockwise, features, seed)
+        model, functions = _fit_blocks(told, data, names, blockwise, features, seed), None
     elif any(value is not None for value in (width, activation, scale)):
         _require_no_search(time_budget, layers, "with --width, --activation or --scale")
-        model = _fit_in_memory(
+        model, functions = _fit_in_memory(
             told,
             data,
             names,
@@ -184,13 +193,15 @@ def fit(
         )
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
-        model = _fit_auto(told, data, names, settings, groups)
+        model, functions = _fit_auto(told, data, names, settings, groups)
     model.save(out)
+    if report is not None:
+        write_fit_report(told, report, model, data, functions)
     if checkpoint is not None:
         destination(checkpoint).unlink(missing_ok=True)
     seconds = perf_counter() - begun
     told.fact(seconds=seconds, wrote=str(out))
-    told.line(f"{seconds:.1f} s; wrote {out}")
+    told.line(f"{seconds:.1f} s; wrote {out}" + (f" and {report}" if report else ""))
     told.end()
 
 
@@ -219,7 +230,7 @@ def _require_no_search(budget: float | None, layers: int | None, because: str) -
 
 def _fit_auto(
     told: Told, path: Path, names: dict[str, Any], settings: dict[str, Any], groups: str | None
-) -> Any:
+) -> tuple[Any, Any]:
     from elmonet import AutoELMDeepONet
     from elmonet.progress import progress_bar
 
@@ -233,8 +244,8 @@ def _fit_auto(
 
 def _fit_in_memory(
     told: Told, path: Path, names: dict[str, Any], missing: str, model: Any, groups: str | None
-) -> Any:
-    """Fit a model to all functions of a file, and print how good it is."""
+) -> tuple[Any, Any]:
+    """Fit a model to all functions of a file, and print how good it is; the model and the functions."""
     from elmonet.cli.inputs import labels_from
     from elmonet.cli.usable import require_usable
     from elmonet.data import Scattered
@@ -258,7 +269,7 @@ def _fit_in_memory(
             told.fact(test_error=error)
             told.line(f"Error on the file's test functions: {error:.3g}.")
             _tell_bands(told, model, data.u_test, where, truth)
-    return model
+    return model, data
 
 
 def _tell_bands(told: Told, model: Any, u: Any, where: Any, truth: Any) -> None:

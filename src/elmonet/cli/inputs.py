@@ -31,6 +31,7 @@ class Found:
     points: Any = None
     truth: Any = None
     sensors: Any = None
+    axes: tuple[str, ...] | None = None
     why: str = ""
     """There are no outputs, because..."""
 
@@ -160,11 +161,11 @@ def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> Found:
     told = f"{count_of(u)} {_PARTS[part] if data.u_test is not None else ''}functions"
     s = named_outputs(data, s)
     if isinstance(s, Scattered):
-        return Found(u, told, s, s, data.sensors)
+        return Found(u, told, s, s, data.sensors, data.axes)
     here = model.outputs_.scattered or (
         data.points is not None and not np.array_equal(np.asarray(data.points), model.outputs_.points)
     )
-    return Found(u, told, data.points if here else None, s, data.sensors)
+    return Found(u, told, data.points if here else None, s, data.sensors, data.axes)
 
 
 def _fits(model: Any, u: Any) -> bool:

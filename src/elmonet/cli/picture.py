@@ -124,9 +124,10 @@ def _draw(
         _parity(truth, predicted, out)
         return relative_l2(predicted, truth)
     inputs = np.asarray(next(iter(u.values())) if isinstance(u, dict) else u, float).reshape(1, -1)
-    sensors = _sensors(found.sensors, inputs.shape[1], points)
+    sensors = _sensors(found.sensors, inputs.shape[1], points, found.axes is not None)
     name = f"{name}, {chosen}" if chosen else name
-    shown = OperatorData(inputs, truth, inputs, truth, sensors=sensors, points=points, name=name)
+    both = {"sensors": sensors, "points": points, "name": name, "axes": found.axes}
+    shown = OperatorData(inputs, truth, inputs, truth, **both)
     picture: Any = pictures.prediction if d == 1 else pictures.field
     axes = picture(_Known(predicted), shown)
     first = np.ravel(axes)[0]
@@ -190,15 +191,20 @@ def _told(values: Any) -> str:
     return ", ".join(values) if isinstance(values, dict) else f"{values.size} values per function"
 
 
-def _sensors(given: Any, m: int, points: Any) -> Any:
-    """Sensors for the panel of the input: given, or spread over the points; on a plane, no panel."""
+def _sensors(given: Any, m: int, points: Any, named: bool) -> Any:
+    """Sensors for the panel of the input; on a plane, no panel.
+
+    They are given, or spread over the points; or, if these have a named coordinate that the sensors may not
+    have, numbered.
+    """
     import numpy as np
 
     if points.shape[1] == 1 and m > 1:
         if given is not None and np.shape(given) == (m, 1):
             return given
         if given is None:
-            return np.linspace(points.min(), points.max(), m)[:, None]
+            numbered = np.arange(m, dtype=float)
+            return (numbered if named else np.linspace(points.min(), points.max(), m))[:, None]
     return np.zeros((m, 2))
 
 

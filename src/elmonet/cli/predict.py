@@ -64,8 +64,8 @@ def predict(
 
     Writes the predictions s and their points; to csv and npy, the predictions alone. If the file has test
     functions, these are predicted. If it holds output functions too, the error is printed. With --interval,
-    the lower and upper ends of bands are written beside the predictions, as s_low and s_high, and how many
-    of the file's outputs they hold is printed.
+    the ends of bands are written too, as s_low and s_high. If the outputs are known, it is printed how many
+    of them lie inside.
 
     **Examples**
 

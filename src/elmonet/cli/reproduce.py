@@ -27,36 +27,50 @@ def reproduce(
         typer.Argument(
             help="antiderivative, nonlinear_ode, sensitivity, darcy, inverse_source; all these if none is "
             "named. Or physics alone: operators from equations, without outputs.",
+            metavar="NAMES",
             show_default=False,
         ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="10,000 epochs, ten trials, widths up to 10,000: about an hour.")
     ] = False,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of results and report.")] = Path("results"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of results and report.", metavar="FOLDER")
+    ] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")] = False,
     json: Annotated[
         Path | None,
-        typer.Option("--json", help="Also write the numbers to this file; - prints them instead of tables."),
+        typer.Option(
+            "--json",
+            help="Also write the numbers to this file; - prints them instead of tables.",
+            metavar="FILE",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.", metavar="N")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="Limit for each training.", show_default="12, full: none")
+        float | None,
+        typer.Option(
+            min=0, help="Most seconds of each training.", metavar="SECONDS", show_default="12, full: none"
+        ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Limit for each training.", show_default="10000")
+        int | None,
+        typer.Option(min=1, help="Most epochs of each training.", metavar="N", show_default="10000"),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Functions in a step of that training.", show_default="all")
+        int | None,
+        typer.Option(min=1, help="Functions in a step of each training.", metavar="N", show_default="all"),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Draws that are averaged.", show_default="1, full 10")
+        int | None,
+        typer.Option(min=1, help="Random draws that are averaged.", metavar="N", show_default="1, full: 10"),
     ] = None,
     functions: Annotated[
         int | None,
         typer.Option(
             min=2,
             help="Training functions, and test functions; of physics, training functions alone.",
+            metavar="N",
             show_default="1000; physics: 2000 for advection",
         ),
     ] = None,

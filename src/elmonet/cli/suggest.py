@@ -42,8 +42,8 @@ def suggest(
 ) -> None:
     """Suggest which input functions of a file to simulate next.
 
-    Prints their row numbers, from 0, the most telling first. Chosen is what lowers the uncertainty over the
-    whole file most. If the file has test functions, it is these that are looked at.
+    Prints their row numbers, from 0. The first one lowers the uncertainty over the whole file most. If the
+    file has test functions, only these are looked at.
 
     **Examples**
 

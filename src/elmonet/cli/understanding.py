@@ -7,7 +7,7 @@ from typing import Any
 
 from elmonet.cli.telling import Told, one_or_more
 
-__all__ = ["flags", "named_outputs", "relative_error", "tell_roles", "understood"]
+__all__ = ["flags", "named_outputs", "relative_error", "relative_errors", "tell_roles", "understood"]
 
 
 def flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -37,31 +37,16 @@ def tell_roles(told: Told, path: Path, roles: Any) -> None:
 
 def relative_error(predicted: Any, truth: Any) -> float | None:
     """The mean relative error of predictions of functions with known outputs, None if these are others."""
-    import numpy as np
+    from elmonet.form import score  # imported when it is needed, so that --help is there at once
 
-    from elmonet import relative_l2
-    from elmonet.data import Scattered
-    from elmonet.metrics import reference_norms
+    return score.relative_error(predicted, truth)
 
-    if isinstance(truth, dict):
-        if not isinstance(predicted, dict) or set(predicted) != set(truth):
-            return None
-        parts = [relative_error(predicted[name], truth[name]) for name in truth]
-        return None if None in parts else float(np.mean(np.array(parts, dtype=float)))
-    predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
-    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
-    if predicted.size != known.size:
-        return None
-    predicted = predicted.reshape(known.shape)
-    if isinstance(truth, Scattered):
-        squares = [
-            np.bincount(truth.index, (A.reshape(len(A), -1) ** 2).sum(axis=1))
-            for A in (predicted - known, known)
-        ]
-        there = np.bincount(truth.index) > 0
-        missed, norms = (np.sqrt(A[there]) for A in squares)
-        return float(np.mean(missed / reference_norms(norms)))
-    return relative_l2(np.where(np.isnan(known), 0, predicted), np.nan_to_num(known))
+
+def relative_errors(predicted: Any, truth: Any) -> Any:
+    """The same for each function (N,): NaN if it is not known; None if the outputs are others."""
+    from elmonet.form import score
+
+    return score.relative_errors(predicted, truth)
 
 
 def named_outputs(data: Any, s: Any) -> Any:

@@ -21,6 +21,7 @@ class Arrays(dict[str, Any]):
     format : what kind of file it is, in words.
     dims : for some arrays the names of their dimensions (NetCDF).
     labels : for some dimensions the names of their entries (NetCDF).
+    columns : for some lists of points the names of their coordinates.
     skipped : names of what is not an array of numbers.
     limit : how much may be unpacked from the file, if there is one.
     """
@@ -30,6 +31,7 @@ class Arrays(dict[str, Any]):
         self.format = ""
         self.dims: dict[str, tuple[str, ...]] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
+        self.columns: dict[str, tuple[str, ...]] = {}
         self.skipped: list[str] = []
         self.limit: SizeLimit | None = None
         self._close: list[Callable[[], Any]] = []

@@ -23,7 +23,8 @@ class OperatorData:
     Shapes: `u_train`, `u_test` (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order,
     or a dict of such arrays for several input functions; `s_train`, `s_test` (N, M), (N, M, c) for c
     components, grids (N, H, W) with M = H * W in C order, or `Scattered`; `sensors` (m, d); `points` (M, d);
-    `components` c names. All but the training functions may be None. Raises `InputError` where they disagree.
+    `components` c names; `axes` d names of the points' coordinates. All but the training functions
+    may be None. Raises `InputError` where they disagree.
 
     >>> x = np.linspace(0, 1, 5)[:, None]
     >>> u = np.ones((3, 5))
@@ -40,18 +41,29 @@ class OperatorData:
     points: Any = None
     name: str = ""
     components: tuple[str, ...] | None = None
+    axes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for field in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
             object.__setattr__(self, field, _as_arrays(getattr(self, field)))
-        if self.components is not None:
-            object.__setattr__(self, "components", tuple(str(name) for name in self.components))
+        for field in ("components", "axes"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, tuple(str(name) for name in getattr(self, field)))
+        self._check_axes()
         if (self.u_test is None) != (self.s_test is None):
             raise InputError("u_test and s_test belong together: give both or none.")
         self._check_part("train")
         if self.u_test is not None:
             self._check_part("test")
             self._check_alike()
+
+    def _check_axes(self) -> None:
+        where = self.s_train if isinstance(self.s_train, Scattered) else self
+        if self.axes is not None and where.points is not None and len(self.axes) != where.points.shape[-1]:
+            raise InputError(
+                f"axes names {len(self.axes)} coordinates, {', '.join(self.axes)}, but points have "
+                f"{where.points.shape[-1]}."
+            )
 
     def _check_part(self, part: str) -> None:
         """Check the functions of one part against each other and against the coordinates."""
@@ -144,6 +156,7 @@ class OperatorData:
         s = f"s: {self.s_train!r}" if isinstance(self.s_train, Scattered) else _shape_text("s", self.s_train)
         if self.points is not None:
             s += f" at {len(self.points)} points in {self.points.shape[1]}-D"
+        s += f" ({', '.join(self.axes)})" if self.axes else ""
         components = f"\n  components: {', '.join(self.components)}" if self.components else ""
         return f"{title}: {number}\n  {u} -> {s}{components}"
 

@@ -17,7 +17,7 @@ from elmonet.data.formats.netcdf import add_dataset
 from elmonet.data.guard import require_room
 from elmonet.data.lazy import Lazy, by_rows, load, point_array
 from elmonet.data.operator_data import OperatorData
-from elmonet.data.understand import Roles, find_roles
+from elmonet.data.understand import Roles, axis_names, find_roles
 
 __all__ = ["open_pairs", "read", "read_with_roles", "understand"]
 
@@ -62,7 +62,7 @@ def read(
     >>> np.savez(file, u=np.ones((5, 8)), s=np.ones((5, 3)), y=np.arange(3.0))
     >>> read(file)
     OperatorData 'heat': 5 functions
-      u (N, 8) -> s (N, 3) at 3 points in 1-D
+      u (N, 8) -> s (N, 3) at 3 points in 1-D (y)
     """
     names = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
     data, roles = read_with_roles(source, transpose=transpose, max_bytes=max_bytes, **names)
@@ -83,7 +83,9 @@ def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tupl
         parts = {key: _in_memory(part) for key, part in parts.items()}
         for key in ("u_train", "u_test"):
             parts[key] = as_images(parts[key], parts["sensors"])
-        return OperatorData(**parts, name=_name(source)), roles
+        where = parts["s_train"].points if roles.scattered else parts["points"]
+        axes = None if where is None else axis_names(arrays, roles.points, where.shape[1])
+        return OperatorData(**parts, name=_name(source), axes=axes), roles
 
 
 def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np.ndarray | None, Roles]:
@@ -139,10 +141,12 @@ def _beside(arrays: Arrays, flag: str, value: Any, max_bytes: Any) -> Any:
     if isinstance(value, (str, os.PathLike)):
         name = Path(value).name
         with open_arrays(value, max_bytes) as beside:
-            columns = [point_array(array) for array in beside.values()]
+            columns, names = [point_array(array) for array in beside.values()], tuple(beside)
         if len({len(column) for column in columns}) != 1:
             raise InputError(f"{str(value)!r}, given for {flag}, must hold one list of points.")
         value = np.concatenate(columns, axis=1)
+        if value.shape[1] == len(names):
+            arrays.columns[name] = names
     arrays[name] = np.asarray(value)
     return name
 

@@ -31,6 +31,8 @@ def to_dataset(data: Any) -> Any:
         coordinates["sensors"] = (("sensor_number", "sensor_dimension"), data.sensors)
     if data.points is not None:
         coordinates["points"] = (("point_number", "point_dimension"), data.points)
+    if data.axes is not None:
+        coordinates["point_dimension"] = ("point_dimension", list(data.axes))
     if data.components is not None:
         coordinates["component"] = ("component", list(data.components))
     return xarray.Dataset(variables, coordinates, {"name": data.name})

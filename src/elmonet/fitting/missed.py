@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from elmonet._blas import gram, product
-from elmonet._check import ExtrapolationWarning
 from elmonet.bands import Bands
 from elmonet.data.scattered import Scattered
 from elmonet.features.base import learns_from
@@ -19,10 +16,9 @@ from elmonet.fitting.confidence import Confidence, Learned
 from elmonet.fitting.fitted import Fitted
 from elmonet.form.outputs import OutputForm
 from elmonet.form.training import Training
-from elmonet.solve.held_out import folds
 from elmonet.variance import Variance
 
-__all__ = ["from_folds", "from_left_out", "from_unseen", "missed_left_out"]
+__all__ = ["LeftOut", "from_left_out", "from_unseen", "left_out", "missed_left_out", "missed_of", "packed"]
 
 _MOST_VALUES = 8_000_000  # of all functions that bands are made from
 _LEAST_USED = 300  # functions
@@ -30,11 +26,20 @@ _NOTHING = 1e-12  # of the whole: rounding
 _ROUNDED = 1e8  # a condition above which the rounding of C may matter
 
 
-def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence | None:
-    """From all training functions, each left out; the solution must keep its factor.
+class LeftOut(NamedTuple):
+    """What is missed of training functions (N, R) that are left out, and how large an error was expected.
 
-    `widen`: the error to expect is larger than that of functions left out, by this factor.
+    scales : (N or 1, 1), of which bands choose one: the same for all, standard deviations, what was learned.
     """
+
+    missed: np.ndarray
+    scales: list[np.ndarray]
+    variance: Variance
+    learned: Learned
+
+
+def left_out(fitted: Fitted, training: Training) -> LeftOut:
+    """Of all training functions, each left out; the solution must keep its factor."""
     fit, operator, weights = fitted.solution.fit, fitted.operator, training.weights
     assert fit is not None
     variance = Variance.of(fit, operator.C.shape[1])
@@ -42,11 +47,20 @@ def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Con
     variance, g = replace(variance, largest=float(given_others.max())), np.sqrt(given_others)
     missed = missed_left_out(fitted, training, variance)
     learned, size = Learned.of(fit, missed, g, weights)
+    return LeftOut(missed, _scales(g, size), variance, learned)
+
+
+def from_left_out(fitted: Fitted, training: Training, widen: float = 1.0) -> Confidence | None:
+    """From all training functions, each left out.
+
+    `widen`: the error to expect is larger than that of functions left out, by this factor.
+    """
+    missed, scales, variance, learned = left_out(fitted, training)
     groups = None if training.groups is None else training.groups.numbers
     some = _some(*missed.shape)
     bands = Bands.of(
         missed[some],
-        _scales(g[some], size[some]),
+        [g if len(g) == 1 else g[some] for g in scales],
         None if groups is None else groups[some],
         widen=max(widen, 1.0),
     )
@@ -76,28 +90,6 @@ def missed_left_out(fitted: Fitted, training: Training, variance: Variance) -> n
     return missed
 
 
-def from_folds(fit: Callable[[Training], Fitted], training: Training) -> Confidence | None:
-    """From functions that are held out of fits to the others, some at a time."""
-    parts: list[np.ndarray] = []
-    for kept in folds(len(training.X)):
-        with warnings.catch_warnings():  # scattered points of the others may lie around those that are kept
-            warnings.simplefilter("ignore", ExtrapolationWarning)
-            fitted, held_out = fit(training.of(np.flatnonzero(kept))), training.of(np.flatnonzero(~kept))
-            parts.append(_missed(fitted, held_out.X, held_out.y))
-    if not parts:
-        return None
-    width = max(part.shape[1] for part in parts)
-    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
-    places = None
-    if training.outputs.scattered:
-        missed = np.concatenate(padded)
-        places = np.arange(width) % max(1, training.outputs.components)
-    else:
-        missed = np.concatenate(parts)
-    bands = Bands.of(missed, _scales(), places=places)
-    return None if bands is None else Confidence(bands)
-
-
 def from_unseen(
     fitted: Fitted, rows: np.ndarray, y: np.ndarray, known: Confidence | None
 ) -> Confidence | None:
@@ -105,7 +97,7 @@ def from_unseen(
 
     Of the confidence that is `known`, the scale of functions is kept.
     """
-    missed = _missed(fitted, rows, y)
+    missed = missed_of(fitted, rows, y)
     if known is None:
         bands = Bands.of(missed, _scales())
         return None if bands is None else Confidence(bands)
@@ -140,19 +132,17 @@ def _some(n: int, places: int) -> Any:
     return slice(None) if n <= most else np.random.default_rng(0).permutation(n)[:most]
 
 
-def _missed(fitted: Fitted, rows: np.ndarray, y: Any) -> np.ndarray:
+def missed_of(fitted: Fitted, rows: np.ndarray, y: Any) -> np.ndarray:
     """What is missed of functions: (n, c M), or (n, c times the most values of a function), else NaN."""
     operator, Z = fitted.operator, fitted.seen(rows)
     if not isinstance(y, Scattered):
         return fitted.outputs.target(y) - operator.at_training_points(Z)
     index, places, values = fitted.outputs.scattered_rows(y)
     P = places if fitted.outputs.box is None else fitted.outputs.box(places)
-    return _packed(
-        values - operator.values(operator.coefficients(Z), P, index), index, places, fitted.outputs
-    )
+    return packed(values - operator.values(operator.coefficients(Z), P, index), index, places, fitted.outputs)
 
 
-def _packed(values: np.ndarray, index: np.ndarray, places: np.ndarray, outputs: OutputForm) -> np.ndarray:
+def packed(values: np.ndarray, index: np.ndarray, places: np.ndarray, outputs: OutputForm) -> np.ndarray:
     """Values of functions, sorted by function, side by side; components take turns in the columns."""
     c = max(1, outputs.components)
     component = places[:, -1].astype(int) if outputs.components else np.zeros(len(values), int)

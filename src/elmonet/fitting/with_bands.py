@@ -11,7 +11,8 @@ from elmonet._check import InputError
 from elmonet.calibration import Calibration, calibration_of
 from elmonet.fitting.confidence import Confidence
 from elmonet.fitting.fitted import Fitted
-from elmonet.fitting.missed import from_folds, from_left_out, from_unseen
+from elmonet.fitting.held_out import HeldOut, from_held_out, held_out
+from elmonet.fitting.missed import from_left_out, from_unseen
 from elmonet.fitting.training import fit_training
 from elmonet.form.score import checked_outputs
 from elmonet.form.training import Training
@@ -25,6 +26,7 @@ class WithBands:
     """Bands, and how well they hold; made when they are first needed."""
 
     _confidence: Confidence | None = None
+    _held_out: HeldOut | None = None  # what bands were made from, where fits to some functions gave it
     _training: Training | None
     _memory: Memory
     _promise: Any
@@ -120,7 +122,8 @@ class WithBands:
             left_out = solution.expected_error
             return from_left_out(fitted, training, promised / left_out if promised and left_out else 1.0)
         if solution.error_kind == "held out":
-            return from_folds(lambda some: self._again(some, fitted), training)
+            self._held_out = held_out(lambda some: self._again(some, fitted), training)
+            return None if self._held_out is None else from_held_out(self._held_out, training.outputs)
         return None
 
     def _again(self, training: Training, fitted: Fitted) -> Fitted:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from elmonet.bands import Bands
-from elmonet.layers.chain import Chain, Problem, held_out_of
 from elmonet.layers.grid import Grid
 from elmonet.layers.window import resampled
 
@@ -36,13 +35,6 @@ class LayerBands:
     sizes: np.ndarray
     least: float
     grid: Grid
-
-    @classmethod
-    def of(cls, chain: Chain, problem: Problem, seed: int) -> LayerBands | None:
-        """From the functions of a problem that were held out of all layers; None if these are too few."""
-        unseen = problem.of(np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups)))
-        s, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
-        return cls.of_missed(unseen.s - s, update, problem.grid, unseen.groups)
 
     @classmethod
     def of_missed(

@@ -10,13 +10,13 @@ import numpy as np
 
 from elmonet.certainty import error_interval
 from elmonet.form.training import Training
-from elmonet.layers.bands import LayerBands
 from elmonet.layers.chain import Chain, LayerRecord, Problem, error_before, fit_chain, held_out_of
 from elmonet.layers.choice import MOST_LAYERS, best_beginning, choose, default_width, few_of, first_plan
 from elmonet.layers.first import left_out_rows
 from elmonet.layers.forms import FieldForm, find_fields
 from elmonet.layers.layered import Layered
 from elmonet.layers.novelty import WindowNovelty
+from elmonet.layers.unseen import HeldOut
 from elmonet.model import ELMDeepONet
 
 __all__ = ["find_problem", "fit_layers"]
@@ -101,9 +101,18 @@ def fit_layers(
     before = None if problem.first is None else error_before(problem, seed)
     error = chain.error if before is None else min(chain.error, before)
     novelty = WindowNovelty.of(problem.u, form.grid, plan.other)
-    bands, interval = LayerBands.of(chain, problem, seed), _interval(problem, chain, error, seed)
-    facts = error, before, plan.symmetries, novelty, bands, interval
+    held = _held_out(problem, chain, used, seed)
+    interval = _interval(problem, chain, error, seed)
+    facts = error, before, plan.symmetries, novelty, held.bands(form), interval, held
     return Layered(form, beginnings[best], chain, *facts)
+
+
+def _held_out(problem: Problem, chain: Chain, used: np.ndarray, seed: int) -> HeldOut:
+    """The functions that were held out of all layers, and what these say of them."""
+    rows = np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups))
+    unseen = problem.of(rows)
+    predicted, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
+    return HeldOut(used[rows], unseen.s, predicted, update, unseen.groups)
 
 
 def _interval(problem: Problem, chain: Chain, error: float, seed: int) -> tuple[float, float] | None:

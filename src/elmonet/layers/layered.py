@@ -16,6 +16,7 @@ from elmonet.layers.forms import FieldForm
 from elmonet.layers.grid import Grid
 from elmonet.layers.novelty import WindowNovelty
 from elmonet.layers.symmetry import Symmetry
+from elmonet.layers.unseen import HeldOut
 from elmonet.layers.window import resampled
 
 __all__ = ["Layered", "Places"]
@@ -52,6 +53,7 @@ class Layered:
     novelty: WindowNovelty
     bands: LayerBands | None = None
     interval: tuple[float, float] | None = None
+    held_out: HeldOut | None = None  # not in files
 
     def strange(self, u: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
         """Which functions (n,) lie well beyond the training functions."""

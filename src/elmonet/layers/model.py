@@ -19,6 +19,7 @@ from elmonet.features.base import seed_from
 from elmonet.form.inputs import count_of
 from elmonet.form.score import checked_outputs, r2_of
 from elmonet.form.training import is_list_of_points, place_points, understand
+from elmonet.layers.account import account_of
 from elmonet.layers.attributes import LayeredAttributes
 from elmonet.layers.first import fitted_first
 from elmonet.layers.fitting import find_problem, fit_layers
@@ -29,13 +30,15 @@ from elmonet.layers.words import summary_of
 from elmonet.model import ELMDeepONet
 from elmonet.novelty import Memory, warn_of_strange
 from elmonet.progress import progress_bar
+from elmonet.report.account import Account
+from elmonet.report.reporting import Reporting
 from elmonet.store import read, write
 from elmonet.suggestion import suggest
 
 __all__ = ["LayeredELMDeepONet", "load_layers"]
 
 
-class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator):
     """A chain of layers, each one linear solve, with the same weights at all points.
 
     Inputs and outputs are fields on one uniform grid. From a global model's s_0, or from nothing,
@@ -238,6 +241,9 @@ class LayeredELMDeepONet(LayeredAttributes, RegressorMixin, MultiOutputMixin, Ba
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
+
+    def _account(self) -> Account:
+        return account_of(self, self._fitted())
 
     def _add_error(self, error: float, words: str) -> None:
         """Errors of the training outputs themselves, which no function held out can show."""

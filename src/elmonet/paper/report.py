@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +11,10 @@ from elmonet._check import MissingExtra
 from elmonet.paper.differences import differences
 from elmonet.paper.printed import printed
 from elmonet.paper.tables import duration, markdown_table, tables, verdicts
+from elmonet.report.page import Markup, inside, page
 from elmonet.store import write_bytes
 
 __all__ = ["draw_figures", "markdown", "write_report"]
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222; }
-table { border-collapse: collapse; margin: 1em 0; font-size: 0.9em; display: block; overflow-x: auto; }
-th, td { padding: 0.3em 0.8em; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
-th { border-bottom: 2px solid #888; }
-td { font-variant-numeric: tabular-nums; }
-img { max-width: 100%; height: auto; }
-code { background: #f4f4f4; padding: 0 0.2em; }
-"""
 
 
 def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:
@@ -104,14 +93,7 @@ def _html(text: str, folder: Path) -> str:
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark").enable("table").render(text)
-    body = re.sub(r'src="(figures/\w+\.png)"', lambda found: f'src="{_inline(folder / found[1])}"', body)
-    title = escape(text.splitlines()[0].removeprefix("# "))
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    body = re.sub(
+        r'src="(figures/\w+\.png)"', lambda found: f'src="{inside((folder / found[1]).read_bytes())}"', body
     )
-
-
-def _inline(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+    return page(text.splitlines()[0].removeprefix("# "), Markup(body))

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag, lstsq, qr, solve_triangular, svd
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrcon
+from scipy.linalg import block_diag
 
-from elmonet._blas import product
+from elmonet.physics.factors import Factor, Truncated
 from elmonet.physics.fields import Key
 from elmonet.physics.rows import Rows
 
@@ -29,7 +27,6 @@ _HALVINGS = 10
 _DONE = 1e-11  # of the coefficients: a step that is no more than rounding
 _STALLED = 1e-6  # a step below this that no longer shrinks is rounding too
 _ITERATIONS = 30
-_REFINED = 5
 _SINGLE = 4  # so few functions are solved one by one
 _ENOUGH = 1e-6  # of the gradient: what an inexact step leaves of it
 _TOO_LITTLE = 0.1  # if it leaves more than this, the step is solved directly
@@ -37,9 +34,6 @@ _ROUNDING = 1e-12  # of the rows: a gradient that is no more than rounding
 _ENTRIES = 40_000_000  # of all slopes that are held at a time
 _TRIED = 8  # functions that are asked, where their mean leaves coefficients open
 _MET = 1e-12  # of the largest values: rows of a condition that every function meets
-_OPEN = 1e-11  # of the largest pivot: a coefficient that nothing determines
-_DEPENDENT = 1e-8  # of the largest singular value: functions of a domain that depend on the others
-_SEEN = 1e-4  # of the largest: a function that is not zero
 _CONDITIONS = 10.0  # how much conditions count against the equation
 
 Inputs = list[dict[Key, np.ndarray]]
@@ -125,11 +119,11 @@ class System:
         found = [b.dense({key: own[0] for key, own in s.items()}).reshape(-1, self.width) for b, s in every]
         return np.concatenate(found)
 
-    def _factor(self, slopes: Slopes) -> _Factor | _Truncated:
+    def _factor(self, slopes: Slopes) -> Factor | Truncated:
         A = self.dense(slopes)
-        return _Factor(A) if self._values is None else _Truncated(A, self._values)
+        return Factor(A) if self._values is None else Truncated(A, self._values)
 
-    def _common(self, slopes: Slopes) -> _Factor | _Truncated:
+    def _common(self, slopes: Slopes) -> Factor | Truncated:
         """Of the mean Jacobian. Where slopes of both signs cancel in it, of one function that is not open."""
         mean = factor = self._factor([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes])
         n = len(next(iter(slopes[0].values())))
@@ -205,7 +199,7 @@ class System:
         return c, steps, converged, 0
 
     def _step(
-        self, factor: _Factor | _Truncated, slopes: Slopes, r: np.ndarray, sizes: np.ndarray
+        self, factor: Factor | Truncated, slopes: Slopes, r: np.ndarray, sizes: np.ndarray
     ) -> np.ndarray:
         """The steps d (n, p) that minimise |J d + r|, by preconditioned CGLS for all functions.
 
@@ -246,86 +240,8 @@ class System:
         self._alike = self._alike and (2 * len(slow) <= len(r) or len(r) <= _SINGLE)
         for i in slow:
             J = self.dense([{key: own[i : i + 1] for key, own in s.items()} for s in slopes])
-            d[i] = _least_squares(J, -r[i])
+            d[i] = factor.of_another(J, -r[i])
         return d
-
-
-class _Factor:
-    """A matrix A (R, p) with its columns at length one, as Q R.
-
-    `open` is 0 if R is well enough conditioned; otherwise pivots tell how many columns are left open.
-    """
-
-    def __init__(self, A: np.ndarray):
-        self._lengths = _lengths(A)
-        A = A / self._lengths
-        self._Q, self._R = qr(A, mode="economic", check_finite=False)
-        self.open = 0
-        if len(A) < A.shape[1] or dtrcon(self._R)[0] < _OPEN:
-            R = qr(A, mode="r", pivoting=True, check_finite=False)[0]
-            pivots = np.abs(np.diagonal(R))
-            self.open = A.shape[1] - int(np.count_nonzero(pivots > _OPEN * pivots.max(initial=0.0)))
-
-    def least_squares(self, F: np.ndarray) -> np.ndarray:
-        """For rows F (N, R), the rows c (N, p) that minimise |A c - f|."""
-        return self.scaled(product(F, self._Q))
-
-    def scaled(self, y: np.ndarray) -> np.ndarray:
-        """Rows y (n, p) to coefficients: R^-1 y."""
-        return solve_triangular(self._R, y.T, check_finite=False).T / self._lengths
-
-    def scaled_transposed(self, g: np.ndarray) -> np.ndarray:
-        """The transpose of `scaled`."""
-        return solve_triangular(self._R, (g / self._lengths).T, trans="T", check_finite=False).T
-
-
-class _Truncated:
-    """A matrix A (R, p) of nearly dependent functions, with its columns at length one, by its largest
-    singular values; T (M, p): the values of these functions.
-
-    Coefficients stay small: functions are tame between the points too. What is left out should be functions
-    that are almost zero; those that are not are open, nothing determines them.
-    """
-
-    def __init__(self, A: np.ndarray, T: np.ndarray):
-        self._lengths = _lengths(A)
-        U, s, Vt = svd(A / self._lengths, full_matrices=False, overwrite_a=True, check_finite=False)
-        kept = s > _DEPENDENT * s.max(initial=0.0)
-        sizes = np.linalg.norm(product(T / self._lengths, Vt.T), axis=0)
-        self.open = int(np.count_nonzero(sizes[~kept] > _SEEN * sizes.max(initial=0.0)))
-        self._U, self._to_c = U[:, kept], (Vt[kept] / s[kept, None]) / self._lengths
-
-    def least_squares(self, F: np.ndarray) -> np.ndarray:
-        """For rows F (N, R), the rows c (N, p) that minimise |A c - f|."""
-        return self.scaled(product(F, self._U))
-
-    def scaled(self, y: np.ndarray) -> np.ndarray:
-        """Rows y (n, r) to coefficients."""
-        return product(y, self._to_c)
-
-    def scaled_transposed(self, g: np.ndarray) -> np.ndarray:
-        """The transpose of `scaled`."""
-        return product(g, self._to_c.T)
-
-
-def _least_squares(J: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """The c (p,) that minimises |J c - f|: normal equations, refined with the residuals of J itself.
-
-    Where their condition is too large for that, by a factorisation of J.
-    """
-    lengths = _lengths(J)
-    A = np.asfortranarray(J / lengths)
-    L, failed = dpotrf(dsyrk(1.0, A, trans=1, lower=1), lower=1, overwrite_a=1)
-    c, last = np.zeros(A.shape[1]), np.inf
-    for _ in range(0 if failed else _REFINED):
-        g = A.T @ (f - A @ c)
-        size = float(np.linalg.norm(g))
-        if not size < 0.1 * last:
-            break
-        c, last = c + dpotrs(L, g, lower=1)[0], size
-    if not last <= _ENOUGH * np.linalg.norm(f):
-        c = lstsq(A, f, lapack_driver="gelsy", check_finite=False)[0]
-    return c / lengths
 
 
 def _finite(r: np.ndarray, slopes: Slopes) -> np.ndarray:
@@ -335,11 +251,6 @@ def _finite(r: np.ndarray, slopes: Slopes) -> np.ndarray:
         for slope in own.values():
             found &= np.isfinite(slope).all(axis=(1, 2))
     return found
-
-
-def _lengths(A: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(A, axis=0)
-    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _of(u: dict[Key, np.ndarray], which: Any) -> dict[Key, np.ndarray]:

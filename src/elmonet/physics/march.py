@@ -12,33 +12,22 @@ from scipy.linalg import lstsq
 from elmonet._blas import product
 from elmonet._check import InputError
 from elmonet.physics.box import Part
+from elmonet.physics.equation import Equation
 from elmonet.physics.fields import ONE, Field, Key, Names
 from elmonet.physics.known import Known
 from elmonet.physics.least_squares import System
 from elmonet.physics.resolution import Resolution
 from elmonet.physics.rows import Rows
 
-__all__ = ["Equation", "Open", "Solution", "march"]
+__all__ = ["Open", "Solution", "march"]
 
 Progress = Callable[[float], None]
+
+_FEW = 8  # functions that are asked whether they meet the equation
 
 
 class Open(InputError):
     """Coefficients that nothing determines."""
-
-
-@dataclass(frozen=True)
-class Equation:
-    """What is to be solved: residuals by place, what they speak of, and where slabs may follow each other."""
-
-    domain: Any
-    residual: Callable[..., Any]
-    conditions: dict[str, Callable[..., Any]]
-    names: Names
-    basis: Callable[[Any, tuple[int, ...]], Any]
-    axis: int | None
-    start: Callable[..., Any] | None
-    dependent: bool  # whether the functions of the basis may be nearly dependent where the equation holds
 
 
 @dataclass(frozen=True)
@@ -50,6 +39,7 @@ class Solution:
     edges : where the slabs begin and end; axis : in which coordinate.
     residuals : (N,), root mean squares. steps, converged : (N,).
     linear, shared : what the equation is.
+    unmet : the share of its terms that the residual is, at the worst of a few functions.
     """
 
     unknowns: tuple[str, ...]
@@ -61,6 +51,7 @@ class Solution:
     converged: np.ndarray
     linear: bool
     shared: bool
+    unmet: float = 0.0
 
     @property
     def width(self) -> int:
@@ -108,6 +99,8 @@ def march(
     pieces: list[tuple[Any, np.ndarray]] = []
     steps, converged = np.zeros(known.count, int), np.ones(known.count, bool)
     squares: list[np.ndarray] = []
+    unmet = 0.0
+    few = np.unique(np.linspace(0, known.count - 1, _FEW).astype(int))
     linear = shared = True
     for k in range(slabs):
         box = domain if slabs == 1 else domain.between(axis, edges[k], edges[k + 1])
@@ -138,9 +131,12 @@ def march(
         steps = np.maximum(steps, found.steps)
         converged &= found.converged
         linear, shared = linear and found.linear, shared and found.shared
+        some = few[converged[few]]
+        own = {key: values[some] for key, values in inputs[0].items()}
+        unmet = max(unmet, float(blocks[0].unmet(found.c[some], own).max(initial=0.0)))
         squares.append(np.mean(blocks[0].values(found.c, inputs[0]) ** 2, axis=(1, 2)))
     residuals = np.sqrt(np.mean(squares, axis=0))
-    return Solution(names.unknowns, axis, edges, pieces, residuals, steps, converged, linear, shared)
+    return Solution(names.unknowns, axis, edges, pieces, residuals, steps, converged, linear, shared, unmet)
 
 
 def _share(progress: Progress, k: int, slabs: int) -> Progress:

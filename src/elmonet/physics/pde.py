@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from elmonet._check import InputError, NumericsWarning, coordinates, number, positive_integer
+from elmonet._check import InputError, NumericsWarning, coordinates, number
 from elmonet.data.operator_data import OperatorData
-from elmonet.interpolation import grid_points
-from elmonet.metrics import relative_l2
-from elmonet.physics.basis import Basis
 from elmonet.physics.box import Box, check_points
+from elmonet.physics.choice import choose
 from elmonet.physics.constants import find_constants
 from elmonet.physics.correction import Correction, correct
 from elmonet.physics.domain import Domain
+from elmonet.physics.equation import Equation
 from elmonet.physics.fields import ONE, Names
 from elmonet.physics.known import Known
-from elmonet.physics.march import Equation, Open, Solution, march
+from elmonet.physics.march import Solution, march
 from elmonet.physics.measurements import Measurements
 from elmonet.physics.report import Physics
-from elmonet.physics.resolution import Resolution, resolutions
-from elmonet.physics.rows import Rows
+from elmonet.physics.resolution import Resolution
 
 __all__ = ["PDE", "Pairs"]
 
-_FEWER = 3  # that the error of inputs is estimated by
-_FEW = 8  # input functions that a resolution is chosen by
-_SETTLED = 1e-9  # of the solution: a change that is none
-_NONE = 1e-8  # of the largest unknown: one that is zero
-_WORSE = 10.0  # a change that grows so much: the points do not bear more
-_POINTS = (100, 30, 12)  # in each coordinate, in one to three dimensions
+_UNMET, _SMALL = 0.2, 0.01  # so much of an equation is left over, though the error seems small
+_POINTS = (200, 64, 16)  # in each coordinate, in one to three dimensions
 
 
 class Pairs(NamedTuple):
@@ -142,7 +134,7 @@ class PDE:
     ) -> Pairs:
         """The same with an account; `progress` is called with the share that is done.
 
-        `points` None: a uniform grid, of 100 points on a line, 30 x 30 in a plane, 12 x 12 x 12 in space; of
+        `points` None: a uniform grid, of 200 points on a line, 64 x 64 in a plane, 16 x 16 x 16 in space; of
         a `Domain`, its own. `data`: outputs of some functions, as an `OperatorData`, ``(u, s)`` or
         ``(u, s, points)``; what they say of the equation corrects all solutions.
         """
@@ -158,6 +150,7 @@ class PDE:
             u = measured.with_inputs(u)
         known = Known(u, sensors, self.input_axes, self.domain)
         found, resolution, error = self._solution(known, progress)
+        _require_met(found.unmet, error)
         failed = np.flatnonzero(~found.converged)
         good = _require_some(found.converged)
         values = {name: own[good] for name, own in found.values(where).items()}
@@ -189,9 +182,11 @@ class PDE:
         self, known: Known, progress: Any = None, resolution: Resolution | None = None
     ) -> tuple[Solution, Resolution, float]:
         """Solutions as functions, the resolution and its error; if one is given, nothing is chosen."""
-        equation, error = self._equation(known), np.nan
+        names = Names(self.domain.names, self.unknowns, known.names, self.constants)
+        equation = Equation(self.domain, self.residual, self.conditions, names, self.trunk, self.start)
+        error = np.nan
         if resolution is None:
-            resolution, error = self._choose(equation, known)
+            resolution, error = choose(equation, known, self.degree, self.slabs, self.tolerance)
         return march(equation, known, resolution, progress), resolution, error
 
     def _constants_found(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
@@ -221,139 +216,16 @@ class PDE:
             return self.domain.points
         return self.domain.grid(_POINTS[len(self.domain.names) - 1])
 
-    def _equation(self, known: Known) -> Equation:
-        names = Names(self.domain.names, self.unknowns, known.names, self.constants)
-        return Equation(
-            self.domain,
-            self.residual,
-            self.conditions,
-            names,
-            self._basis,
-            self._axis(names),
-            self.start,
-            isinstance(self.domain, Domain) or self.trunk is not None,
+
+def _require_met(unmet: float, error: float) -> None:
+    """Conditions that contradict each other leave a residual, however rich the trunk is."""
+    if unmet > _UNMET and error < _SMALL:
+        warnings.warn(
+            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, though more "
+            "functions change little. Its conditions contradict each other or it: look for one too many.",
+            NumericsWarning,
+            stacklevel=4,
         )
-
-    def _basis(self, domain: Any, degrees: tuple[int, ...]) -> Any:
-        if self.trunk is not None:
-            return self.trunk(max(degrees)).fit(grid_points(domain.corners.T))
-        return Basis(domain.around, degrees, domain.periodic, total=isinstance(domain, Domain))
-
-    def _axis(self, names: Names) -> int | None:
-        """The coordinate along which an equation begins at one end and goes on to the other, if any."""
-        if isinstance(self.domain, Domain) or self.trunk is not None:
-            return None
-        low: set[int] = set()
-        high: set[int] = set()
-        for name in self.conditions:
-            for j, value in self.domain.fixed(name).items():
-                (low if value == self.domain.low[j] else high).add(j)
-        smallest = Rows(self.residual, self.domain.inside((1,) * len(self.domain.names)), names, _Nothing())
-        begins = [j for j in sorted(low - high) if max(smallest.orders_in(j).values()) > 0]
-        named_t = [j for j in begins if self.domain.names[j] == "t"]
-        return next(iter(named_t or begins), None)
-
-    def _choose(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
-        """A resolution, and the error with it: of the solutions, and of inputs between their sensors."""
-        chosen, error = self._resolution(equation, known)
-        return chosen, float(np.hypot(error, self._error_of_inputs(equation, known, chosen)))
-
-    def _error_of_inputs(self, equation: Equation, known: Known, chosen: Resolution) -> float:
-        """What splines through the sensors miss of u, as a change of the solutions.
-
-        Splines of two degrees less change them by d, of four less by e. If each two degrees gain the same,
-        d / e, those that are used miss d * d / e; d where nothing is gained. Without a grid there are none.
-        """
-        if not known.between_sensors:
-            return 0.0
-        n, probe = min(known.count, _FEWER), self._probe()
-        few = known.of(np.linspace(0, known.count - 1, n).astype(int))
-        found = march(equation, few.in_three_degrees(), chosen)
-        own, lower, lowest = (found.of(rows) for rows in np.arange(3 * n).reshape(3, n))
-        d, e = _change(lower, own, probe), _change(lowest, own, probe)
-        return d * min(1.0, d / e) if 0 < d < np.inf and e > 0 else 0.0
-
-    def _resolution(self, equation: Equation, known: Known) -> tuple[Resolution, float]:
-        """The first beyond which the solutions of few functions do not change, and by what they still do."""
-        few = known.of(np.unique(np.linspace(0, known.count - 1, _FEW).astype(int)))
-        d, probe = len(self.domain.names), self._probe()
-        if self.degree is not None or self.slabs is not None:
-            return self._given(equation, few, probe)
-        rows = len(self.domain.points) if isinstance(self.domain, Domain) else None
-        first = march(equation, few, Resolution((4,) * d))
-        every = resolutions(
-            d,
-            n=known.count,
-            unknowns=len(self.unknowns),
-            shared=first.shared,
-            march=equation.axis,
-            rows=rows,
-        )
-        last = march(equation, few, every[0])
-        best, least, most = every[0], np.inf, 0
-        for resolution, more in pairwise(every):
-            try:
-                values = march(equation, few, more)
-            except Open:
-                if rows is None or not most:
-                    raise
-                break  # fewer functions were determined: the domain's points do not bear more
-            change, count = _change(last, values, probe), int((last.converged & values.converged).sum())
-            if count > most or (count == most and change < least):
-                best, least, most = resolution, change, count
-            if least <= (_SETTLED if more.slabs == 1 else self.tolerance) or change > _WORSE * least:
-                break
-            last = values
-        return best, least
-
-    def _given(self, equation: Equation, few: Known, probe: np.ndarray) -> tuple[Resolution, float]:
-        """The user's resolution, and its error against a richer one."""
-        d = len(self.domain.names)
-        degree = 12 if self.degree is None else self.degree
-        degrees = tuple(degree) if isinstance(degree, (tuple, list)) else (degree,) * d
-        if len(degrees) != d:
-            raise InputError(f"degree must hold one number for each of {d} coordinates, got {degree}.")
-        chosen = Resolution(
-            tuple(positive_integer(n, "degree") for n in degrees),
-            positive_integer(1 if self.slabs is None else self.slabs, "slabs"),
-        )
-        more = replace(chosen, degrees=tuple(n + max(3, n // 3) for n in chosen.degrees))
-        own = march(equation, few, chosen)
-        try:
-            return chosen, _change(own, march(equation, few, more), probe)
-        except Open:  # the points do not bear more: it is no worse than a poorer one
-            less = replace(chosen, degrees=tuple(max(1, n - max(3, n // 3)) for n in chosen.degrees))
-            return chosen, _change(march(equation, few, less), own, probe)
-
-    def _probe(self) -> np.ndarray:
-        if isinstance(self.domain, Domain):
-            return self.domain.points
-        return self.domain.inside((20,) * len(self.domain.names)).points
-
-
-def _change(own: Solution, richer: Solution, points: np.ndarray) -> float:
-    """How far solutions are from richer ones, relative to these, for inputs that converged in both.
-
-    Each unknown counts in units of its size, so that they count alike; but not one that is only rounding.
-    """
-    good = own.converged & richer.converged
-    if not good.any():
-        return np.inf
-    here, there = own.values(points), richer.values(points)
-    sizes = {name: float(np.sqrt(np.mean(values[good] ** 2))) for name, values in there.items()}
-    largest = max(sizes.values()) or 1.0
-    units = {name: max(size, _NONE * largest) for name, size in sizes.items()}
-    stacked = (np.concatenate([each[n][good] / units[n] for n in units], axis=1) for each in (here, there))
-    return relative_l2(*stacked)
-
-
-class _Nothing:
-    """A basis without functions: to see what a residual asks for."""
-
-    width_ = 0
-
-    def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
-        return np.zeros((len(points), 0))
 
 
 def _require_some(converged: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ __all__ = ["Resolution", "resolutions"]
 
 _DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90)
 _SHARED, _OWN = 4000, 800  # coefficients of a function, with one factorisation for all and without
-_WORK = 3e9  # for all functions: a minute or two
+_WORK = 2.5e9  # for all functions: about two minutes
 _SLABS = ((28, 10, 4), (40, 8, 8), (56, 8, 12), (80, 7, 20), (110, 6, 30))  # degrees in space, in time, slabs
 
 

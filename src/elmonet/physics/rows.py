@@ -15,6 +15,7 @@ from elmonet.physics.fields import Field, Key, Names
 
 __all__ = ["Rows"]
 
+_ROUNDING = 1e-8  # of the largest that a term could be with these coefficients
 _STEP = 1e-30  # of the complex step: the imaginary part is the derivative, exactly
 
 
@@ -85,6 +86,24 @@ class Rows:
         for key in self.asked:
             J[..., self._columns(key)] += slopes[key][..., None] * self._T[key[1]]
         return J
+
+    def unmet(self, c: np.ndarray, u: dict[Key, np.ndarray]) -> np.ndarray:
+        """The share of its terms that a residual is, (n,): the median over points, of the worst equation.
+
+        r = sum_k slope_k s_k + rest: |r| / (sum_k |slope_k s_k| + |rest|) is 0 for a solution, 1 if nothing
+        cancels. At a corner or a kink it may be large; if it is at half of the points, the equation is not
+        met. Points where all terms are rounding do not count.
+        """
+        fields, slopes, r = self._fields(c), self.slopes(c, u), self.values(c, u)
+        terms = {key: slopes[key] * fields[key][:, None] for key in self.asked}
+        size = np.abs(r - sum(terms.values())) + sum(np.abs(own) for own in terms.values())
+        length = np.linalg.norm(c, axis=1)[:, None, None]
+        largest = sum(
+            np.abs(slopes[key]) * np.linalg.norm(self._T[key[1]], axis=1) * length for key in self.asked
+        )
+        counts = (size > _ROUNDING * largest) & (size > 0)
+        share = np.divide(np.abs(r), size, out=np.zeros_like(size), where=counts)
+        return np.median(share, axis=2).max(axis=1)
 
     def orders_in(self, axis: int) -> dict[str, int]:
         """How often each unknown is differentiated by one coordinate, at most."""

@@ -1,7 +1,8 @@
-"""Pictures of predictions and their bands, and of how alpha was chosen. They need matplotlib."""
+"""Pictures of predictions and their bands, and of how model and alpha were chosen. They need matplotlib."""
 
 from elmonet.plot.bands import band, band_field
 from elmonet.plot.calibrations import calibration, stated_error
+from elmonet.plot.leaderboards import leaderboard
 from elmonet.plot.predictions import field, parity, prediction
 from elmonet.plot.ridge import ridge_path
 
@@ -10,6 +11,7 @@ __all__ = [
     "band_field",
     "calibration",
     "field",
+    "leaderboard",
     "parity",
     "prediction",
     "ridge_path",

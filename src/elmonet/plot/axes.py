@@ -17,6 +17,7 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "axis_labels",
     "bare",
     "colour_bar_below",
     "coloured",
@@ -35,6 +36,9 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
 _LETTER = 0.53  # the width of a usual letter, in units of the font's size
 _HANDLE = 3.6  # the width of a legend's line and of the space around it, in the same units
 _NUMBER = 50.0  # the room that a number on an axis takes, in points
+_NARROW = 4.0  # sides of a plane that differ by more do not share a scale
+_FEW_LETTERS = 18  # of a title in a line; if there is room for fewer, they are small
+_BETWEEN = 36.0  # the height that numbers and name of an axis take, in points
 _ROW = 1.5  # the height of a row of a legend
 
 
@@ -70,30 +74,60 @@ def coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) 
     return ax.tripcolor(x, y, values[known], shading="gouraud", rasterized=True, **settings)
 
 
-def colour_bar_below(ax: Axes, drawn: Collection) -> None:
-    """A colour bar under the axes, with no more numbers than it has room for."""
-    bar: Any = ax.figure.colorbar(drawn, ax=ax, location="bottom")
-    bar.formatter.set_powerlimits((-3, 4))  # few digits, and the power of ten once
-    bar.ax.locator_params(nbins=min(4, max(1, int(size(ax)[0] / _NUMBER))))
+def colour_bar_below(axes: list[Axes], drawn: Collection) -> None:
+    """A colour bar under some axes, with no more numbers than it has room for."""
+    room = sum(size(ax)[0] for ax in axes)  # before the bar takes some
+    figure: Any = axes[0].figure.figure
+    look: dict[str, Any] = {"location": "bottom", "aspect": 20 * len(axes)}
+    if figure.get_layout_engine() is None:  # nobody makes room for the numbers and the name between them
+        look["pad"] = _BETWEEN / size(axes[0])[1]
+    bar: Any = axes[0].figure.colorbar(drawn, ax=axes, **look)
+    bar.formatter.set_powerlimits((-1, 3))  # few digits, and the power of ten once
+    bar.ax.locator_params(nbins=min(4, max(1, int(room / _NUMBER))))
 
 
-def on_a_plane(axes: np.ndarray, titles: tuple[str, ...]) -> np.ndarray:
-    """Axes with coloured fields: their titles, labels and ticks."""
+def on_a_plane(axes: np.ndarray, titles: tuple[str, ...], names: tuple[str, ...] | None) -> np.ndarray:
+    """Axes with coloured fields: their titles, ticks, and the names of the coordinates as labels."""
+    x, y = axis_labels(names, 2)
     for ax, title in zip(axes, titles, strict=True):
-        ax.set(xlabel="$x_1$", aspect="equal")
+        ax.set(xlabel=x, aspect="equal" if _alike(ax) else "auto")
         ax.margins(0)
-        ax.locator_params(nbins=3)
+        ax.locator_params(nbins=min(3, max(1, int(size(ax)[0] / _NUMBER))))
         ax.apply_aspect()
         titled(ax, title)
-    axes[0].set_ylabel("$x_2$")
+        ax.tick_params(labelleft=ax is axes[0])  # all show the same plane
+    axes[0].set_ylabel(y)
+    figure: Any = axes[0].figure.figure
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()  # a layout needs the sides of its axes, which the first one finds
     return axes
+
+
+def _alike(ax: Axes) -> bool:
+    """Whether the two coordinates of what is drawn reach about as far, so that they may have one scale."""
+    box = ax.dataLim
+    return box.width < _NARROW * box.height and box.height < _NARROW * box.width
+
+
+def axis_labels(names: tuple[str, ...] | None, dimension: int) -> tuple[str, ...]:
+    """Labels for the coordinates of points: their names, or x, y and z."""
+    return tuple(_as_written(name) for name in names) if names else tuple("xyz"[:dimension])
+
+
+def _as_written(text: str) -> str:
+    """A text that matplotlib takes as it is: a dollar begins no formula."""
+    return text.replace("$", r"\$")
 
 
 def titled(ax: Axes, title: str) -> None:
     """Set a title, in as many lines as the width of the axes takes."""
     text: Any = ax.set_title(title, fontsize="medium")
     letters = int(size(ax)[0] / (_LETTER * text.get_fontsize()))
-    text.set_text("\n".join(textwrap.wrap(title, max(12, letters))))
+    if letters < _FEW_LETTERS:
+        text.set_fontsize("small")
+        letters = int(size(ax)[0] / (_LETTER * text.get_fontsize()))
+    parts = textwrap.wrap(title.replace("_", "_\0 "), max(12, letters))  # names of files break there, too
+    text.set_text(_as_written("\n".join(parts).replace("\0 ", "").replace("\0", "")))
 
 
 def few_numbers_on_logarithms(axis: Any, room: float) -> None:

@@ -10,6 +10,7 @@ from elmonet._check import InputError
 from elmonet.plot.axes import (
     BLUE,
     ORANGE,
+    axis_labels,
     bare,
     colour_bar_below,
     coloured,
@@ -98,12 +99,13 @@ def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
     _draw(ax, shown, 0.0)
     titled(ax, f"{shown.name}: {shown.found}" if shown.found else shown.name)
     legend_on_top(ax)
-    ax.set_ylabel("s(x)")
+    (x,) = axis_labels(shown.axes, 1)
+    ax.set_ylabel(f"s({x})")
     if below is not None:
         _draw(below, shown, shown.predicted)
         below.set_ylabel("minus prediction")
         below.figure.align_ylabels()
-    (ax if below is None else below).set_xlabel("x")
+    (ax if below is None else below).set_xlabel(x)
     return ax
 
 
@@ -129,8 +131,8 @@ def in_a_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
         axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
         titles.append(shown.found)
     for ax, colours in zip(axes, drawn, strict=True):
-        colour_bar_below(ax, colours)
-    return on_a_plane(axes, tuple(titles))
+        colour_bar_below([ax], colours)
+    return on_a_plane(axes, tuple(titles), shown.axes)
 
 
 def _draw(ax: Axes, shown: WithBand, middle: Any) -> None:

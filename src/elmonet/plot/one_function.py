@@ -13,9 +13,9 @@ from elmonet.form.outputs import OutputForm
 from elmonet.form.training import place_points
 from elmonet.metrics import relative_l2
 
-__all__ = ["WithBand"]
+__all__ = ["HOLDS", "WithBand"]
 
-_HOLDS = {"points": "{:.3g} % of all values", "function": "{:.3g} % of functions"}
+HOLDS = {"points": "{:.3g} % of all values", "function": "{:.3g} % of functions"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class WithBand:
     truth : NaN where it is not known; None: nowhere.
     name : which function, and which component.
     holds : what the band holds, in words.
+    axes : names of the coordinates of the points, if they are known.
     """
 
     points: np.ndarray
@@ -34,6 +35,7 @@ class WithBand:
     truth: np.ndarray | None
     name: str
     holds: str
+    axes: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -54,7 +56,7 @@ class WithBand:
         values, low, high = (_values(part, outputs, chosen, n) for part in (predicted, low, high))
         truth = None if s is None else _truth(s, index, predicted, outputs, chosen, n)
         name = f"function {index}" + (f", {called}" if called else "")
-        return cls(where, values, low, high, truth, name, _HOLDS[of].format(100 * coverage))
+        return cls(where, values, low, high, truth, name, HOLDS[of].format(100 * coverage))
 
     @property
     def known(self) -> np.ndarray:

@@ -9,7 +9,19 @@ import numpy as np
 from elmonet._check import InputError, positive_integer
 from elmonet.data import OperatorData
 from elmonet.metrics import relative_l2
-from elmonet.plot.axes import BLUE, GREY, ORANGE, bare, coloured, given, new, on_a_plane, titled
+from elmonet.plot.axes import (
+    BLUE,
+    GREY,
+    ORANGE,
+    axis_labels,
+    bare,
+    colour_bar_below,
+    coloured,
+    given,
+    new,
+    on_a_plane,
+    titled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,16 +44,17 @@ def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None =
     The axes with the truth and the prediction.
     """
     truth, predicted = _test_function(model, data, index, dimension=1)
+    (label,) = axis_labels(data.axes, 1)
     if ax is not None:
         (ax,) = given(ax, 1)
-        ax.set_xlabel("x")
+        ax.set_xlabel(label)
     else:
-        ax = _new_with_input(data, index)
+        ax = _new_with_input(data, index, label)
     order = np.argsort(data.points[:, 0])
     x, marker = data.points[order, 0], "o" if len(order) == 1 else ""
     ax.plot(x, truth[order], color=BLUE, linewidth=2.5, marker=marker, label="truth")
     ax.plot(x, predicted[order], "--", color=ORANGE, marker=marker, label="prediction")
-    ax.set_ylabel("s(x)")
+    ax.set_ylabel(f"s({label})")
     titled(ax, f"{_name(data, index)}: relative error {_relative_error(predicted, truth)}")
     bare(ax)
     ax.legend(frameon=False)
@@ -74,7 +87,7 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
     if axes is not None:
         axes = given(axes, 3)
     else:
-        axes = new(1, 3, figsize=(9.5, 3.2), layout="compressed", sharex=True, sharey=True)
+        axes = new(1, 3, figsize=(9.3, 3.9), layout="compressed", sharex=True, sharey=True)
     error = predicted - truth
     both = np.stack([truth, predicted])
     shared = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
@@ -82,14 +95,14 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
     coloured(axes[0], data.points, truth, **shared)
     values = coloured(axes[1], data.points, predicted, **shared)
     errors = coloured(axes[2], data.points, error, vmin=-largest, vmax=largest, cmap="RdBu_r")
-    axes[1].figure.colorbar(values, ax=list(axes[:2]))
-    axes[2].figure.colorbar(errors, ax=axes[2])
+    colour_bar_below(list(axes[:2]), values)
+    colour_bar_below([axes[2]], errors)
     titles = (
         f"{_name(data, index)}: truth",
         "prediction",
         f"error (relative: {_relative_error(predicted, truth)})",
     )
-    return on_a_plane(axes, titles)
+    return on_a_plane(axes, titles, data.axes)
 
 
 def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
@@ -145,17 +158,27 @@ def _test_function(
     return truth, predicted[0]
 
 
-def _new_with_input(data: OperatorData, index: int) -> Axes:
-    """Axes in a new figure, above a panel of the input function if that lives on a line too."""
+def _new_with_input(data: OperatorData, index: int, label: str) -> Axes:
+    """Axes in a new figure, above a panel of the input function if that lives on a line too.
+
+    The label is the name of the points' coordinate. Sensors that do not span the same line may have another
+    one: then the panel has an axis of its own.
+    """
     if data.sensors.shape[1] != 1:
         (ax,) = new(1, 1, figsize=(5.5, 3.6))
-        ax.set_xlabel("x")
+        ax.set_xlabel(label)
         return ax
-    ax, below = new(2, 1, figsize=(5.5, 4.4), sharex=True, height_ratios=(3, 1))
+    ends = np.array([(places.min(), places.max()) for places in (data.sensors, data.points)])
+    same = data.axes is None or np.abs(ends[0] - ends[1]).max() <= 0.05 * np.ptp(ends[1])
+    ax, below = new(2, 1, figsize=(5.5, 4.4), sharex=bool(same), height_ratios=(3, 1))
     order = np.argsort(data.sensors[:, 0])
     u = data.u_test[index].ravel()
     below.plot(data.sensors[order, 0], u[order], color=GREY, linewidth=1)
-    below.set(xlabel="x", ylabel="u(x)")
+    if same:
+        below.set(xlabel=label, ylabel=f"u({label})")
+    else:
+        ax.set_xlabel(label)
+        below.set(xlabel="sensor", ylabel="u")
     bare(below)
     below.figure.align_ylabels()
     return ax

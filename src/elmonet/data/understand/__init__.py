@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from elmonet._check import InputError
+from elmonet.data.understand.axes import axis_names
 from elmonet.data.understand.functions import Functions, find_functions
 from elmonet.data.understand.names import Contents, Names, n_points
 from elmonet.data.understand.places import match, with_points, with_sensors
 from elmonet.data.understand.roles import TRANSPOSE, Roles, doubt, sentences
 
-__all__ = ["Contents", "Roles", "find_roles"]
+__all__ = ["Contents", "Roles", "axis_names", "find_roles"]
 
 
 def find_roles(

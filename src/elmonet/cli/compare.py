@@ -1,0 +1,172 @@
+"""elmonet compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from elmonet._check import FileError, InputError
+from elmonet.cli.paired import pairs_with_best, verdict
+from elmonet.cli.paths import is_model, open_model, require_data, require_file
+from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
+from elmonet.cli.understanding import flags, relative_errors
+
+__all__ = ["compare"]
+
+_TIMED = 3  # predictions, of which the fastest counts
+_LONG = 1.0  # seconds, after which one is enough
+_COLUMNS = ("error", "worst", "expected", "seconds", "size")
+
+
+def compare(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Two models or more, from elmonet fit, then one file of functions.",
+            metavar="FILES",
+        ),
+    ],
+    input: InputName = None,
+    output: OutputName = None,
+    points: PointsName = None,
+    index: IndexName = None,
+    transpose: Transpose = False,
+    max_size: MaxSize = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object and nothing else: data, functions, models (path, error, worst, "
+            "worst_function, expected_error, seconds, bytes, training_functions), pairs (better, worse, "
+            "better_on, functions, difference, standard_error, clear), verdict.",
+        ),
+    ] = False,
+) -> None:
+    """Compare the errors of saved models on the same functions.
+
+    Shows for each model the mean and the largest relative error, the error that it expects, the seconds for
+    all predictions and the size of its file. Then which is better, on how many functions, and by how much,
+    with the standard error of that. If the file has test functions, these are used.
+
+    **Examples**
+
+    elmonet compare a.elmonet b.elmonet data.npz
+
+    elmonet compare a.elmonet b.elmonet c.elmonet data.npz --json
+    """
+    if len(files) < 3:
+        raise InputError(
+            f"elmonet compare takes two models or more and then one file of functions; got {len(files)} "
+            f"file{'s' if len(files) > 1 else ''}: elmonet compare a.elmonet b.elmonet data.npz."
+        )
+    *paths, data = files
+    models = [open_model(path) for path in paths]
+    require_file(data)
+    if is_model(data):
+        raise FileError(f"{str(data)!r} is a model. The file of functions comes last.")
+    require_data(data)
+    told = Told(json)
+    names = flags(locals())
+    measured = [_measure(model, path, data, names) for model, path in zip(models, paths, strict=True)]
+    _require_same_functions(measured, data)
+    first = measured[0]
+    told.line(f"{data}: {first.told}")
+    told.line("".join(f"{column:>10}" for column in _COLUMNS) + "  model")
+    for one in measured:
+        told.line(one.row())
+    for one in measured:
+        if one.seen:
+            told.line(
+                f"note: {one.seen} of these are training functions of {one.path}; its error on new ones is "
+                "larger."
+            )
+    pairs = pairs_with_best([str(one.path) for one in measured], [one.errors for one in measured])
+    said = verdict(pairs)
+    if len(pairs) > 1:
+        told.line("\n".join(pair.in_words() for pair in pairs))
+    told.line(said)
+    told.fact(data=str(data), functions=len(first.errors), models=[one.facts() for one in measured])
+    told.fact(pairs=[vars(pair) | {"clear": pair.clear} for pair in pairs], verdict=said)
+    told.end()
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What one model does on the functions of the file."""
+
+    path: Path
+    told: str
+    errors: Any
+    expected: float | None
+    seconds: float
+    seen: int
+
+    def row(self) -> str:
+        """A line of the table."""
+        from elmonet.memory import readable
+
+        facts = self.facts()
+        numbers = [facts["error"], facts["worst"], facts["expected_error"], facts["seconds"]]
+        cells = ["-" if number is None else f"{number:.3g}" for number in numbers]
+        return "".join(f"{cell:>10}" for cell in (*cells, readable(facts["bytes"]))) + f"  {self.path}"
+
+    def facts(self) -> dict[str, Any]:
+        """The same for programs."""
+        import numpy as np
+
+        worst = int(np.nanargmax(self.errors))
+        return {
+            "path": str(self.path),
+            "error": float(np.nanmean(self.errors)),
+            "worst": float(self.errors[worst]),
+            "worst_function": worst,
+            "expected_error": self.expected,
+            "seconds": self.seconds,
+            "bytes": self.path.stat().st_size,
+            "training_functions": self.seen,
+        }
+
+
+def _measure(model: Any, path: Path, data: Path, names: dict[str, Any]) -> _Measured:
+    import numpy as np
+
+    from elmonet.cli.inputs import read_inputs, training_functions
+
+    try:
+        found = read_inputs(model, data, **names)
+    except InputError as error:
+        raise InputError(f"{str(path)!r} does not fit {str(data)!r}: {error}") from None
+    if found.truth is None:
+        raise InputError(
+            f"models are compared with known output functions, and {str(data)!r} holds none for "
+            f"{str(path)!r}: {found.why or 'there are input functions only.'}"
+        )
+    seconds: list[float] = []
+    while len(seconds) < _TIMED and sum(seconds) < _LONG:
+        begun = perf_counter()
+        predicted = model.predict(found.u, points=found.points)
+        seconds.append(perf_counter() - begun)
+    errors = relative_errors(predicted, found.truth)
+    if errors is None:
+        raise InputError(
+            f"{str(path)!r} predicts other output functions than {str(data)!r} holds, in number of values or "
+            "in names of components. Say which are meant: --output NAME."
+        )
+    if np.isnan(errors).all():
+        raise InputError(f"{str(data)!r} holds no output value that is known; all are NaN.")
+    expected = getattr(model, "expected_error_", None)
+    seen = training_functions(model, found.u)[0]
+    return _Measured(path, found.told, errors, expected, min(seconds), seen)
+
+
+def _require_same_functions(measured: list[_Measured], data: Path) -> None:
+    for one in measured[1:]:
+        if len(one.errors) != len(measured[0].errors):
+            raise InputError(
+                f"in {str(data)!r}, {len(measured[0].errors)} functions fit {str(measured[0].path)!r} and "
+                f"{len(one.errors)} fit {str(one.path)!r}. Say which are meant: --input NAME --output NAME."
+            )

@@ -1,0 +1,188 @@
+"""The report as one page: its sections, in the order of a reader's questions."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from elmonet.certainty import FEWEST
+from elmonet.plot.predictions import parity
+from elmonet.plot.ridge import ridge_path
+from elmonet.report.account import Account, Tested, Unseen
+from elmonet.report.bands_section import bands_section
+from elmonet.report.choices import error_spread, layers, leaderboard
+from elmonet.report.drawing import one, require_pictures
+from elmonet.report.functions import domain, function
+from elmonet.report.page import Markup, element, page, picture, table
+from elmonet.report.versions import versions
+from elmonet.store import write_bytes
+
+__all__ = ["write_report"]
+
+_MOST_DRAWN = 4  # components
+_TRIED = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
+_MOST_TRIED = 10
+
+
+def write_report(
+    path: str | os.PathLike[str], account: Account, tested: Tested | None = None, command: str = ""
+) -> None:
+    """Write what an account tells, atomically; with a test, and the command that made the model."""
+    require_pictures()
+    title = f"{account.model}: report of a fit"
+    body = [
+        element("h1", title),
+        element("p", _date()),
+        *_error(account, tested),
+        *_data(account),
+        *_choice(account),
+        *([] if account.physics is None else _equation(account.physics)),
+        *bands_section(account.unseen, tested),
+        *_functions(account),
+        *_repeat(account, command),
+    ]
+    write_bytes(path, page(title, *body).encode())
+
+
+def _error(account: Account, tested: Tested | None) -> list[Markup]:
+    parts = [element("h2", "What error to expect")]
+    if account.error is None:
+        return [*parts, element("p", "Not known: nothing tells how well this model does on new functions.")]
+    parts.append(element("p", percent(account.error), class_="large"))
+    parts.append(element("p", f"Relative error on new functions drawn like these, by {account.kind}."))
+    interval = account.interval
+    if interval is None:
+        sure = "How sure this is, is not known."
+    elif np.isinf(interval[1]):
+        sure = f"With fewer than {FEWEST} functions, nothing can be said of how sure this is."
+    else:
+        sure = f"In 90 of 100 cases it lies between {percent(interval[0])} and {percent(interval[1])}."
+    parts.append(element("p", sure))
+    if account.physics is not None:
+        solver = percent(account.physics.error)
+        parts.append(element("p", f"It counts the error of the equation's solutions themselves, {solver}."))
+    if tested is not None and tested.error is not None:
+        said = f"On {tested.functions} test functions, the error is {percent(tested.error)}."
+        parts.append(element("p", said))
+    if account.unseen is not None:
+        caption = (
+            f"Relative errors of {len(account.unseen.errors)} {account.unseen.how}, and the error to expect."
+        )
+        parts.append(picture(error_spread(account.unseen, account.error, account.interval), caption))
+    return parts
+
+
+def _data(account: Account) -> list[Markup]:
+    parts = [element("h2", "The data, and what was understood of them")]
+    if account.understood:
+        parts.append(element("ul", *(element("li", reason) for reason in account.understood)))
+    return [*parts, table(account.data.items())]
+
+
+def _choice(account: Account) -> list[Markup]:
+    parts = [element("h2", "What was chosen, and why"), _lines(account.words)]
+    parts.append(table(account.settings.items()))
+    if account.leaderboard:
+        caption = (
+            "The best candidate of each kind, the best on top; last, in brackets, the number of functions "
+            "that it was tried on. Orange: chosen. Blue: tried on all functions. Grey: on some."
+        )
+        parts.append(picture(leaderboard(account.leaderboard), caption))
+        parts += _tried(account.leaderboard)
+    if account.layers:
+        caption = "The error of functions held out of all layers, after each layer."
+        parts.append(picture(layers(account.layers), caption))
+    solution = account.solution
+    if solution is not None and solution.alphas is not None and solution.path is not None:
+        caption = "How alpha, the strength of the ridge, was chosen."
+        parts.append(picture(one(lambda ax: ridge_path(solution, ax)), caption))
+    return parts
+
+
+def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
+    names = [name for name in _TRIED if name in rows[0]]
+    cells = [[_cell(row.get(name)) for name in names] for row in rows[:_MOST_TRIED]]
+    head = [name.replace("_", " ") for name in names]
+    more = f"The {_MOST_TRIED} best of {len(rows)}." if len(rows) > _MOST_TRIED else ""
+    return [table(cells, head), *([element("p", more)] if more else [])]
+
+
+def _equation(physics: Any) -> list[Markup]:
+    warning = (
+        "The outputs come from solving this equation, not from measurements. The errors of functions below "
+        "compare with these solutions."
+    )
+    return [element("h2", "The equation"), element("p", warning), _lines(str(physics))]
+
+
+def _functions(account: Account) -> list[Markup]:
+    unseen = account.unseen
+    parts = [element("h2", "Best, median and worst function")]
+    if unseen is None:
+        return [*parts, element("p", account.why_not)]
+    said = (
+        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands "
+        "for so many whole functions."
+    )
+    parts.append(element("p", said))
+    number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
+    pictures = []
+    for name, components in unseen.shown.items():
+        for called, shown in zip(unseen.components, components, strict=False):
+            which = f"The {name}: row {number[name]}, counted from 0"
+            pictures.append(picture(function(shown), which + (f"; {called}." if called else ".")))
+    small = unseen.places.shape[1] != 2
+    parts += [element("div", *pictures, class_="beside")] if small else pictures
+    parts += [element("h2", "Error over the domain"), *_domain(unseen)]
+    return parts
+
+
+def _lines(text: str) -> Markup:
+    return element("ul", *(element("li", line) for line in text.splitlines() if line))
+
+
+def _picked(unseen: Unseen) -> list[int]:
+    order = np.argsort(unseen.errors, kind="stable")
+    return [int(unseen.numbers[order[at]]) for at in (0, len(order) // 2, -1)]
+
+
+def _domain(unseen: Unseen) -> list[Markup]:
+    parts = []
+    if len(unseen.places) == 1:
+        caption = "True and predicted values of functions that the fit has not seen; outputs are numbers."
+        true, predicted = unseen.values.T
+        parts.append(picture(one(lambda ax: parity(true, predicted, ax), 4.2, 4.2), caption))
+    else:
+        for k, called in enumerate(unseen.components[:_MOST_DRAWN]):
+            caption = f"Size of the errors of functions that the fit has not seen{called and ', '}{called}."
+            parts.append(picture(domain(unseen, k), caption))
+    if len(unseen.components) > _MOST_DRAWN:
+        rest = ", ".join(unseen.components[_MOST_DRAWN:])
+        parts.append(element("p", f"Components that are not drawn: {rest}."))
+    return parts
+
+
+def _repeat(account: Account, command: str) -> list[Markup]:
+    return [
+        element("h2", "To repeat it"),
+        element("pre", command or account.call),
+        table((account.made | versions()).items()),
+    ]
+
+
+def percent(error: float) -> str:
+    """A relative error as people read it."""
+    return f"{100 * error:.3g} %" if error >= 1e-5 else f"{error:.2g}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _date() -> str:
+    return datetime.now().astimezone().strftime("%d %B %Y, %H:%M %Z")

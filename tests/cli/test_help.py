@@ -1,0 +1,61 @@
+"""What --help shows: one sentence, examples that run, and options in plain words."""
+
+import inspect
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from elmonet import ELMDeepONet, Linear, Ridge, cli, problems
+
+VERBS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
+SLOW = {"reproduce"}  # its own tests run it with few functions
+
+
+def examples(verb):
+    return re.findall(r"^elmonet .*$", inspect.getdoc(VERBS[verb]), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """All files that the examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    data = problems.antiderivative(n_train=20, n_test=12)
+    u, s, points = data.u_train, data.s_train, data.points
+    np.savez(folder / "data.npz", **data.to_arrays())
+    for name in ("data.mat", "in.mat"):
+        savemat(folder / name, {"f_train": u, "u_train": s, "points": points})
+    for name in ("new.npz", "pool.npz"):
+        np.savez(folder / name, u=data.u_test)
+    np.save(folder / "grid.npy", points[::5])
+    for name, alpha in (("operator", 1e-9), ("a", 1e-6), ("b", 1e-3), ("c", 1.0)):
+        ELMDeepONet(Linear(), solver=Ridge(alpha)).fit(u, s, points).save(folder / f"{name}.elmonet")
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(folder / "big.zarr", mode="w")
+    for name, array in (("u", u), ("s", s), ("points", points)):
+        group.create_array(name, data=array)
+    return folder
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in SLOW])
+def test_examples_run(run, files, tmp_path, verb):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("h5py")
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    for example in examples(verb):
+        code, _, err = run(*shlex.split(example)[1:])
+        assert code == 0, (example, err)
+    assert len(examples(verb)) >= 2
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_begins_with_one_sentence_and_every_option_is_explained(verb):
+    first, _, _ = inspect.getdoc(VERBS[verb]).partition("\n\n")
+    assert re.fullmatch(r"[A-Z][^.]*\.", " ".join(first.split()))
+    assert len(first) <= 110
+    for name, parameter in inspect.signature(VERBS[verb], eval_str=True).parameters.items():
+        (option,) = parameter.annotation.__metadata__
+        assert option.help.endswith("."), name
