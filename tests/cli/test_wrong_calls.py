@@ -30,7 +30,7 @@ COMMAND = [
     ("fit data.npz -o m --time-budget -1", "--time-budget.*-1"),
     ("predict model.elmonet", "Missing argument 'DATA': file of input functions"),
     ("predict model.elmonet data.npz", "Missing option.* '-o': file of the predictions"),
-    ("predict model.elmonet data.npz -o p.npz --interval much", "--interval.*(number|float).*much"),
+    ("predict model.elmonet data.npz -o p.npz --interval much", "--interval.*(number.*much|much.*float)"),
     ("plot model.elmonet data.npz", "Missing option.* '-o': picture to write: png, pdf or svg"),
     ("plot model.elmonet data.npz -o p.png --function -1", "--function.*-1"),
     ("info", "Missing argument 'FILE': a model, or a file of functions"),
