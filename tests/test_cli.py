@@ -1,5 +1,6 @@
 """The command line, as a user meets it."""
 
+import importlib.util
 import json
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from elmonet import __version__, cli, load, problems, relative_l2
 from elmonet.paper import measure
 
 SMALL = ("reproduce", "inverse-source", "--functions", "20", "--epochs", "2")
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
 
 @pytest.fixture
@@ -73,6 +75,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(run, monkeypatch, tmp_path):
     assert len(after) > len(before)
 
 
+@needs_torch
 def test_a_real_signal_in_the_middle_of_training(tmp_path):
     endless = ("antiderivative", "--functions", "20", "--epochs", "1000000000", "--seconds", "1000000")
     process = subprocess.Popen(
@@ -105,7 +108,12 @@ def test_a_real_signal_in_the_middle_of_training(tmp_path):
         (("reproduce", "burgers"), 1, "experiment must be one of"),
         (("reproduce", "--functions", "1"), 2, "functions"),
         (("reproduce", "--epochs", "many"), 2, "epochs"),
-        (("reproduce", "--seconds", "0", "inverse_source", "--functions", "9"), 1, "seconds must be"),
+        pytest.param(
+            ("reproduce", "--seconds", "0", "inverse_source", "--functions", "9"),
+            1,
+            "seconds must be",
+            marks=needs_torch,
+        ),
         (("reproduse",), 2, "reproduse"),
         ((*SMALL, "--json", "no/such/folder.json"), 1, "folder that exists"),
     ],
