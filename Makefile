@@ -10,7 +10,7 @@ demo: .venv/ready
 test: .venv/ready
 	$(BIN)/python -m pytest
 
-# The numerical tests with the BLAS kernels that other machines have, on one and two threads.
+# The numerical tests with the BLAS kernels that other machines have, on one thread and on two.
 test-kernels: .venv/ready
 	$(BIN)/python tests/kernels.py
 
