@@ -174,8 +174,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
             bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
             with bar as hook:
                 tell = None if hook is None else lambda done: hook(SOLVING, done, 1.0)
-                found = y.solved(X, sensors, points, data=data, progress=tell)
-            return found._replace(sensors=None) if isinstance(X, dict) else found
+                return y.solved(X, sensors, points, data=data, progress=tell)
         if data is not None:
             raise InputError(
                 "data stands beside an equation, fit(u, pde, data=...); here y holds the outputs."

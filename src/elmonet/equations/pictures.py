@@ -9,6 +9,7 @@ import numpy as np
 
 from elmonet.destination import replacing
 from elmonet.equations.gallery import Problem
+from elmonet.interpolation import as_grid
 from elmonet.plot.axes import bare, colour_bar_below, new
 
 if TYPE_CHECKING:
@@ -162,4 +163,4 @@ def _on_grid(points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _is_grid(points: np.ndarray) -> bool:
-    return bool(np.prod([len(np.unique(column)) for column in points.T]) == len(points))
+    return as_grid(points)[0] is not None

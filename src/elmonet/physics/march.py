@@ -112,19 +112,19 @@ def march(
             start = _guess(equation, inside, known.count)
         else:
             orders = blocks[0].orders_in(axis)
-            face = Part(box.inside(resolution.degrees).points * 1.0)
-            face.points[:, axis] = edges[k]
-            face = Part(np.unique(face.points, axis=0))
+            face = box.part(f"{names.coordinates[axis]}={edges[k]:.17g}", resolution.degrees)
             before, values = _continued(pieces[-1], names, orders, axis, face, basis)
             blocks.append(before)
             inputs.append(values)
             frozen = inside.copy()
             frozen[:, axis] = edges[k]
-            start = _values(pieces[-1], names, frozen)
+            start = list(_values(pieces[-1], names, frozen).values())
         c0 = _projected(start, basis, inside)
-        T = basis.derivative(np.concatenate([b.points for b in blocks]), (0,) * len(names.coordinates))
+        T = None
+        if equation.dependent:
+            T = basis.derivative(np.concatenate([b.points for b in blocks]), names.orders(""))
         width = basis.width_ * len(names.unknowns)
-        system = System(blocks, inputs, known.count, width, T if equation.dependent else None)
+        system = System(blocks, inputs, known.count, width, T)
         found = system.solve(c0, None if progress is None else _share(progress, k, slabs))
         _require_conditions(found.open, width)
         pieces.append((basis, found.c))
@@ -175,15 +175,17 @@ def _continued(
 
     values = {}
     for (name, letters), own in zip(wanted, inputs, strict=True):
-        T = piece[0].derivative(face.points, names.orders(letters)).T
-        c = np.split(piece[1], len(names.unknowns), axis=1)[names.unknowns.index(name)]
-        values[own, ""] = product(c, T)
+        values[own, ""] = _values(piece, names, face.points, letters)[name]
     return Rows(residual, face, Names(names.coordinates, names.unknowns, inputs), basis), values
 
 
-def _values(piece: tuple[Any, np.ndarray], names: Names, points: np.ndarray) -> list[np.ndarray]:
-    T = piece[0].derivative(points, (0,) * points.shape[1]).T
-    return [product(c, T) for c in np.split(piece[1], len(names.unknowns), axis=1)]
+def _values(
+    piece: tuple[Any, np.ndarray], names: Names, points: np.ndarray, letters: str = ""
+) -> dict[str, np.ndarray]:
+    """Each unknown of a slab, or its derivative, at points (M, d): (N, M)."""
+    T = piece[0].derivative(points, names.orders(letters)).T
+    parts = np.split(piece[1], len(names.unknowns), axis=1)
+    return {name: product(c, T) for name, c in zip(names.unknowns, parts, strict=True)}
 
 
 def _guess(equation: Equation, points: np.ndarray, n: int) -> list[np.ndarray] | None:
