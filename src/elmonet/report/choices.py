@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet.plot.axes import BLUE, GREY, ORANGE, bare, few_numbers_on_logarithms, size
+from elmonet.plot import leaderboards
+from elmonet.plot.axes import BLUE, ORANGE, bare, few_numbers_on_logarithms, size
 from elmonet.report.account import Unseen
 from elmonet.report.drawing import one
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["error_spread", "layers", "leaderboard"]
 
-_MOST_ROWS = 15  # of the leaderboard
-_NUMBERS = re.compile(r"\([^()]*\)")  # scales and numbers of functions, in which a kind differs
+_HEIGHT = 4.4  # of the leaderboard, in inches
 _BINS = 25
 
 
@@ -48,29 +47,9 @@ def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, 
 
 
 def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
-    """The errors of the best candidate of each kind, the best on top; grey: tried on few functions."""
-    kinds: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if np.isfinite(row["error"]) and row["error"] > 0:
-            kinds.setdefault(_NUMBERS.sub("", _label(row)), row)
-    best = list(kinds.values())[:_MOST_ROWS]
-    most = max((row["functions"] for row in best), default=1)
-
-    def draw(ax: Axes) -> None:
-        for at, row in enumerate(best):
-            all_of_them = row["functions"] == most
-            colour = ORANGE if at == 0 else BLUE if all_of_them else GREY
-            ax.plot(row["error"], at, "o", color=colour, markersize=8 if at == 0 else 6)
-        ax.set_xscale("log")
-        errors = [row["error"] for row in best] or [0.1, 1.0]
-        ax.set_xlim(min(errors) / 2, max(*errors, 5 * min(errors)) * 2)
-        few_numbers_on_logarithms(ax.xaxis, size(ax)[0] / 2)
-        ax.set(ylim=(len(best) - 0.5, -0.5), xlabel="error of functions left out or held out")
-        ax.set_yticks(range(len(best)), [_label(row) for row in best], fontsize="small")
-        ax.grid(axis="x", alpha=0.3)
-        bare(ax)
-
-    return one(draw, 8.0, 1.2 + 0.3 * max(1, len(best)))
+    """What was tried, as `plot.leaderboard` draws it."""
+    known = [row for row in rows if np.isfinite(row["error"])]
+    return one(lambda ax: leaderboards.leaderboard(known, ax), 8.0, _HEIGHT)
 
 
 def layers(records: Sequence[dict[str, Any]]) -> bytes:
@@ -84,9 +63,3 @@ def layers(records: Sequence[dict[str, Any]]) -> bytes:
         bare(ax)
 
     return one(draw)
-
-
-def _label(row: dict[str, Any]) -> str:
-    seen = [name.replace("_", " ") for name in ("log_inputs", "log_outputs") if row.get(name)]
-    text = ", ".join([str(row["branch"]), *seen]) + f" ({row['functions']})"
-    return text.replace("$", r"\$")

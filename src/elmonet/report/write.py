@@ -87,8 +87,8 @@ def _choice(account: Account) -> list[Markup]:
     parts.append(table(account.settings.items()))
     if account.leaderboard:
         caption = (
-            "The best candidate of each kind, the best on top; last, in brackets, the number of functions "
-            "that it was tried on. Orange: chosen. Blue: tried on all functions. Grey: on some."
+            "All candidates: a row is a kind, the best on top. Orange: chosen. Blue: tried on all functions. "
+            "Grey: on some."
         )
         parts.append(picture(leaderboard(account.leaderboard), caption))
         parts += _tried(account.leaderboard)
