@@ -32,13 +32,14 @@ html_copy_source = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_nav_level": 1,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",
     "secondary_sidebar_items": ["page-toc"],
 }
+smartquotes = False  # in docstrings quotes are code
 highlight_language = "none"  # indented blocks of the pages are formulas and shell commands
 
 # Markdown as GitHub shows it: links to headings by the same anchors.
@@ -48,6 +49,7 @@ myst_enable_extensions = ["colon_fence"]
 # Docstrings are plain text; site_docstrings makes them what Sphinx reads. `name` is a link if it is public.
 default_role = "py:obj"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
