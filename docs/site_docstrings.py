@@ -75,7 +75,7 @@ def skipped(app, what, name, obj, skip, options):
 
 
 def resolve(app, env, node, text):
-    """Sphinx's event missing-reference: a type named by the module where it is made becomes its public name."""
+    """Sphinx's event missing-reference: a type that is named by its inner module has a public name."""
     name = node.get("reftarget", "").rpartition(".")[2]
     if node.get("refdomain") != "py" or name not in elmonet.__all__:
         return None

@@ -164,7 +164,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return found.finished(low, there), found.finished(high, there)
 
     def calibrate(self, u: Any, s: Any) -> Self:
-        """Make the bands from functions u that the model has not seen; outputs s are at the training points."""
+        """Make the bands from functions u that the model has not seen: outputs s at the training points."""
         found = self._fitted().calibrated(self._given(u), self._truth(s))
         if found is None:
             raise InputError(f"calibrate needs functions to learn from, at least two; got {count_of(u)}.")

@@ -28,7 +28,7 @@ def burgers(
     The benchmark of Li et al. (Fourier neural operator, 2021), as its files were made: u(., 0) is from the
     Gaussian field N(0, 625 (-d^2/dx^2 + 25)^-2) of the periodic unit interval, without its mean, see
     `random_waves`; the equation is in z. Inputs and outputs are at the same uniform points of [0, 1] with
-    both ends, where the first and the last value agree. The solution is exact up to rounding, see `cole_hopf`.
+    both ends, where the first and the last value agree. The solution is exact up to rounding (`cole_hopf`).
 
     Parameters
     ----------
