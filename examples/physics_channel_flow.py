@@ -3,7 +3,7 @@ Several unknowns: flow through a channel
 ========================================
 
 The slow flow of a thick fluid, from the equation alone. Stokes' equations for the velocities v (along
-the channel), w (across it) and the pressure p are
+the channel), w (across it) and the pressure p are::
 
     v_xx + v_yy = p_x,    w_xx + w_yy = p_y,    v_x + w_y = 0.
 
