@@ -9,7 +9,7 @@ docs/inference.md; from layers.json, the table of docs/layers.md, which README h
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
 docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
 table of docs/physics.md.
-A test fails if they disagree. Draws the pictures of docs/your-data.md.
+A test fails if they disagree. Draws the pictures of docs/your-data.md, and README's.
 """
 
 import re
@@ -45,13 +45,15 @@ def filled(page, **tables):
 
 
 def readme(results):
-    """README.md with the tables of these results, of the peers and of the layers."""
+    """README.md with the tables of these results, of peers, layers and equations."""
     rows, _ = peers_page.load()
     layers = layers_page.table(layers_page.load())
     paper = markdown_table(summary(results))
     equations = physics_page.short(physics_page.load())
-    peers = peers_page.short_table(rows)
-    return filled("README.md", paper=paper, peers=peers, layers=layers, equations=equations)
+    peers, automatic = peers_page.short_table(rows), peers_page.automatic(rows)
+    return filled(
+        "README.md", paper=paper, automatic=automatic, peers=peers, layers=layers, equations=equations
+    )
 
 
 def layers():
@@ -82,7 +84,8 @@ def physics():
 
 
 def main():
-    import data_pictures  # needs matplotlib
+    import data_pictures  # these need matplotlib
+    import front_picture
 
     results = read_results(PAPER / "results.json")
     write_report(results, PAPER)
@@ -101,6 +104,7 @@ def main():
     (ROOT / "docs" / "physics.md").write_text(physics())
     suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
+    front_picture.main()
 
 
 if __name__ == "__main__":
