@@ -22,7 +22,6 @@ ROOT = Path(__file__).parent.parent
 HIDDEN = r"^<!-- python\n(?P<hidden>.*?)^-->$"
 SHOWN = r"^```(?P<kind>python|py)\n(?P<code>.*?)^```\n(?:```text\n(?P<text>.*?)^```$)?"
 BLOCK = re.compile(f"{HIDDEN}|{SHOWN}", re.DOTALL | re.MULTILINE)
-FRAGMENTS_NOT_RUN = {"README.md"}  # not yet
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ elmonet (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
@@ -36,8 +35,6 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     names = {}
     for block in BLOCK.finditer(page.read_text("utf-8")):
         kind, expected = block["kind"] or "python", block["text"]
-        if kind == "py" and page.name in FRAGMENTS_NOT_RUN:
-            continue
         if kind == "python":
             names, expected = {}, expected or ""
         printed = io.StringIO()
