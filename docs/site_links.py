@@ -7,10 +7,13 @@ import os
 import re
 from pathlib import Path
 
+from sphinx.errors import ExtensionError
+
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 INCLUDED = re.compile(r"```\{include\} (\.\./\S+)\n```\n")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+REMOTE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)=\"((?:https?:)?//[^\"]+)")
 PAGES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
@@ -57,6 +60,15 @@ def read(app, docname, source):
     source[0] = rewritten(text, folder, page)
 
 
+def finished(app, exception):
+    """Sphinx's event build-finished: pages open without network, so they may load nothing from afar."""
+    pages = sorted(Path(app.outdir).rglob("*.html")) if exception is None else []
+    loaded = {asset for page in pages for asset in REMOTE.findall(page.read_text(encoding="utf-8"))}
+    if loaded:
+        raise ExtensionError(f"pages load what is not in them: {', '.join(sorted(loaded))}")
+
+
 def setup(app):
-    """Connect it."""
+    """Connect both."""
     app.connect("source-read", read)
+    app.connect("build-finished", finished)
