@@ -68,6 +68,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "site_gallery.Order",
     "capture_repr": (),
     "image_srcset": ["2x"],
+    "thumbnail_size": (400, 280),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

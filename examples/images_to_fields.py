@@ -41,8 +41,8 @@ pictures = {
     "prediction, 29 x 29": on_fine[0],
     "error, 29 x 29": on_fine[0] - s_test[0],
 }
-fig, axes = plt.subplots(1, 4, figsize=(11, 2.8), layout="constrained")
-for ax, (title, values) in zip(axes, pictures.items(), strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(7, 5.6), layout="constrained")
+for ax, (title, values) in zip(axes.flat, pictures.items(), strict=True):
     largest = np.abs(values).max()
     colours = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest} if "error" in title else {}
     image = ax.imshow(values.T, origin="lower", extent=(0, 1, 0, 1), **colours)
