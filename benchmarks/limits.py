@@ -3,11 +3,15 @@
     python benchmarks/limits.py
 
 Jumps that move, chaos, functions of another kind, few functions, outputs that depend on the input by a jump,
-an operator that drifts. About a minute on one core. Writes benchmarks/results/limits.json.
+an operator that drifts, and the memory that large outputs take. About 90 seconds on one core. Writes
+benchmarks/results/limits.json.
 """
 
 import json
+import resource
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +44,7 @@ def moving_jumps(n, rng):
     """A step that moves at its own speed: from the numbers start, speed and height to s(x, 1) (n, 128)."""
     start, speed, height = rng.uniform(0.1, 0.4, n), rng.uniform(0.1, 0.5, n), rng.uniform(1, 2, n)
     u = np.stack([start, speed, height], axis=1)
-    return u, height[:, None] * (X < (start + speed)[:, None])
+    return u, height[:, None] * ((start + speed)[:, None] > X)
 
 
 def smooth_hills(n, rng):
@@ -114,12 +118,8 @@ def jumps_in_the_input():
     for n in (100, 400, 1600):
         data = problems.antiderivative(n, 500, seed=3, n_sensors=30)
         u, u_new = data.u_train, data.u_test
-
-        def side(u):
-            push = u.mean(axis=1, keepdims=True)
-            return np.sign(push) * X**2
-
-        yield row(f"{n} functions", fitted(u, side(u), X), u_new, side(u_new))
+        s, s_new = (np.sign(u.mean(axis=1, keepdims=True)) * X**2 for u in (u, u_new))
+        yield row(f"{n} functions", fitted(u, s, X), u_new, s_new)
 
 
 def drift():
@@ -133,6 +133,22 @@ def drift():
     yield row("fit to the new functions alone", model, new.u_test, s_test)
 
 
+def peak_of(model):
+    """GiB that outputs take, and at most the whole process; in a process of its own."""
+    x, a = np.linspace(0, 1, 200_000), np.random.default_rng(0).normal(size=(100, 3))
+    s = np.empty((100, len(x)))
+    for i, (p, q, r) in enumerate(a):
+        s[i] = np.sin((3 + p) * x) + q * x + r
+    model.fit(a, s, points=x)
+    return {"outputs": s.nbytes / 2**30, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def size():
+    for model in (ELMDeepONet(random_state=0), AutoELMDeepONet(layers=0, random_state=0)):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            yield {"case": type(model).__name__} | alone.submit(peak_of, model).result()
+
+
 PARTS = {
     "fronts": fronts,
     "chaos": chaos,
@@ -140,6 +156,7 @@ PARTS = {
     "few": few_functions,
     "switch": jumps_in_the_input,
     "drift": drift,
+    "size": size,
 }
 
 
@@ -149,7 +166,8 @@ def main():
         found[name] = []
         for one in part():
             found[name].append(one)
-            print(f"{name:8} {one['case']:45} error {one['error']:.2g}, expected {one['expected']:.2g}")
+            numbers = (f"{key} {value:.2g}" for key, value in one.items() if isinstance(value, float))
+            print(f"{name:8}{one['case']:45}", ", ".join(numbers))
     OUT.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -74,6 +74,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     page = (ROOT / "docs" / "next-simulation.md").read_text()
     assert page == generate["next_simulation"](), "run make docs"
     assert (ROOT / "docs" / "physics.md").read_text() == generate["physics"](), "run make docs"
+    assert (ROOT / "docs" / "when-not.md").read_text() == generate["when_not"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
