@@ -9,7 +9,7 @@ docs/inference.md; from layers.json, the table of docs/layers.md, which README h
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
 docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
 table of docs/physics.md; from limits.json, the tables of docs/when-not.md.
-A test fails if they disagree. Draws the pictures of docs/your-data.md.
+A test fails if they disagree. Draws the pictures of docs/your-data.md and docs/tutorials/my-data.md.
 """
 
 import re
@@ -88,7 +88,8 @@ def when_not():
 
 
 def main():
-    import data_pictures  # needs matplotlib
+    import data_pictures  # these need matplotlib
+    import tutorial_pictures
 
     results = read_results(PAPER / "results.json")
     write_report(results, PAPER)
@@ -108,6 +109,7 @@ def main():
     (ROOT / "docs" / "when-not.md").write_text(when_not())
     suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
+    tutorial_pictures.main()
 
 
 if __name__ == "__main__":
