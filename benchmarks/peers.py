@@ -4,16 +4,19 @@
 
 Every method runs on every data set in a process of its own. With a folder of data files (see datasets.py)
 these are used as well. hpelm, deepxde and neuraloperator are used if they can be imported. Results are added
-to benchmarks/results/peers.json as they come; what is there already is not run again, unless with --again.
+to benchmarks/results/peers.json as they come, with the commit and the date; what this commit has measured
+already is not run again. Run it on an idle machine, or on a core of its own (taskset -c 0): two hours.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 import warnings
+from datetime import date
 from pathlib import Path
 
 import datasets
@@ -68,13 +71,24 @@ def in_a_process(arguments, name, method):
     return json.loads(lines[-1])
 
 
+def this_commit():
+    """The commit that runs, with a word if files differ from it."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty=, changed", "--exclude=*"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return told.stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with data files")
     parser.add_argument("--minutes", type=float, default=1.0, help="that networks are trained for")
     parser.add_argument("--only", nargs="*", choices=list(rivals.METHODS), help="methods")
     parser.add_argument("--datasets", nargs="*", help="data sets")
-    parser.add_argument("--again", action="store_true", help="run what is there already")
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -83,12 +97,14 @@ def main():
         print(json.dumps(measure(*arguments.one, arguments.data, arguments.minutes)))
         return
     rows = json.loads(arguments.out.read_text()) if arguments.out.exists() else []
+    commit = this_commit()
     for name in arguments.datasets or datasets.names(arguments.data):
         for method in arguments.only or rivals.METHODS:
             known = [row for row in rows if (row["dataset"], row["method"]) == (name, method)]
-            if known and not arguments.again:
+            if known and known[0].get("commit") == commit:
                 continue
             row = in_a_process(arguments, name, method)
+            row |= {"commit": commit, "date": date.today().isoformat(), "cores": len(os.sched_getaffinity(0))}
             rows = [row if old in known else old for old in rows] + ([] if known else [row])
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             arguments.out.write_text(json.dumps(rows, indent=1) + "\n")

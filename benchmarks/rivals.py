@@ -9,6 +9,7 @@ import os
 import time
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
@@ -26,6 +27,7 @@ ALPHAS = np.geomspace(1e-12, 1, 7)
 WIDTH = 2000
 FOLDS = 3
 MANY_INPUTS = 2000
+RANDONETS = {"trunk": 200, "branch": 1000, "cut_off": 1e-13}
 
 
 class Skipped(Exception):
@@ -42,6 +44,16 @@ class OneScale(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return (X - self.mean_) / self.scale_
+
+
+class Logarithm(OneScale):
+    """The logarithm, then one scale."""
+
+    def fit(self, X, y=None):
+        return super().fit(np.log(X))
+
+    def transform(self, X):
+        return super().transform(np.log(X))
 
 
 def elmonet(data, minutes):
@@ -80,6 +92,42 @@ def kernel_ridge_matern(data, minutes):
     smoothness = (0.5, 1.5, 2.5) if root**2 < MANY_INPUTS else (2.5,)  # these take scikit-learn seconds each
     kernels = [Matern(root / scale, nu=nu) for nu in smoothness for scale in SCALES]
     return _searched(data, [("ridge", KernelRidge())], {"ridge__kernel": kernels, "ridge__alpha": ALPHAS})
+
+
+def randonets(data, minutes):
+    """RandONets (G. Fabiani and others, J. Comput. Phys. 520, 2025) with the defaults of its toolbox.
+
+    Cosines of the inputs in the branch, tanh of the points in the trunk, and the pseudoinverses of both from
+    complete orthogonal decompositions: W = pinv(T) G pinv(B). Weights of the trunk are uniform in (-a, a) /
+    length of the domain, a = 8 + 0.18 p2, with centres inside it; those of the branch are normal, with a
+    standard deviation of sqrt(2 / p1) / (m range(u)). The paper's trunk is for one coordinate; for more,
+    each coordinate has its own weights, and the centres are random.
+    """
+    rng = np.random.default_rng(0)
+    u, u_test = _flat(data)
+    p2, p1 = RANDONETS["trunk"], RANDONETS["branch"]
+    low, high = data.points.min(axis=0), data.points.max(axis=0)
+    d = len(low)
+    slopes = (8 + 0.18 * p2) * rng.uniform(-1, 1, (d, p2)) / (high - low)[:, None]
+    places = np.linspace(0, 1, p2)[None] if d == 1 else rng.random((d, p2))
+    centres = low[:, None] + (high - low)[:, None] * places
+    T = np.tanh(data.points @ slopes - (slopes * centres).sum(axis=0))
+    weights = rng.normal(size=(u.shape[1], p1)) * np.sqrt(2 / p1) / (u.shape[1] * np.ptp(u))
+    shift = rng.uniform(0, 2 * np.pi, p1)
+    B, B_test = np.cos(u @ weights + shift), np.cos(u_test @ weights + shift)
+    W = _orthogonal_solve(B, _orthogonal_solve(T, data.s_train.T).T)
+    return lambda: B_test @ W @ T.T, f"nothing; {p1} cosines, {p2} tanh", {}
+
+
+def _orthogonal_solve(A, Y):
+    """pinv(A) Y from a complete orthogonal decomposition: A P = Q R with pivots, then R' = Z L."""
+    Q, R, order = qr(A, mode="economic", pivoting=True)
+    size = np.abs(np.diag(R))
+    rank = int((size > RANDONETS["cut_off"] * size[0]).sum())
+    Z, L = qr(R[:rank].T, mode="economic")
+    X = np.empty((A.shape[1], Y.shape[1]))
+    X[order] = Z @ solve_triangular(L, Q[:, :rank].T @ Y, trans="T")
+    return X
 
 
 def hpelm(data, minutes):
@@ -172,6 +220,7 @@ METHODS = {
     "RBFSampler + RidgeCV": rbf_sampler,
     "kernel ridge, RBF": kernel_ridge_rbf,
     "kernel ridge, Matern": kernel_ridge_matern,
+    "RandONets": randonets,
     "hpelm": hpelm,
     "DeepXDE DeepONet": deepxde_deeponet,
     "neuraloperator FNO": fno,
@@ -187,8 +236,9 @@ def _flat(data):
 def _searched(data, chain, grid):
     """A pipeline whose settings, and the scaling of the inputs, are found by cross-validation."""
     pipeline = Pipeline([("scaler", StandardScaler()), *chain])
-    grid = {"scaler": [StandardScaler(), OneScale()], **grid}
     u, u_test = _flat(data)
+    positive = u.min() > 0 and u_test.min() > 0
+    grid = {"scaler": [StandardScaler(), OneScale(), *([Logarithm()] if positive else [])], **grid}
     search = GridSearchCV(pipeline, grid, cv=FOLDS, scoring=neg_relative_l2).fit(u, data.s_train)
     chosen = ", ".join(f"{key.split('__')[-1]} {_short(value)}" for key, value in search.best_params_.items())
     tuned = f"{chosen}, of {len(search.cv_results_['params'])} by {FOLDS} folds"

@@ -9,7 +9,7 @@ docs/inference.md; from layers.json, the table of docs/layers.md, which README h
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
 docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
 table of docs/physics.md; from limits.json, the tables of docs/when-not.md.
-A test fails if they disagree. Draws the pictures of docs/your-data.md and docs/tutorials/my-data.md.
+A test fails if they disagree. Draws the pictures of docs/your-data.md and docs/tutorials/my-data.md, and README's.
 """
 
 import re
@@ -46,13 +46,15 @@ def filled(page, **tables):
 
 
 def readme(results):
-    """README.md with the tables of these results, of the peers and of the layers."""
+    """README.md with the tables of these results, of peers, layers and equations."""
     rows, _ = peers_page.load()
     layers = layers_page.table(layers_page.load())
     paper = markdown_table(summary(results))
     equations = physics_page.short(physics_page.load())
-    peers = peers_page.short_table(rows)
-    return filled("README.md", paper=paper, peers=peers, layers=layers, equations=equations)
+    peers, automatic = peers_page.short_table(rows), peers_page.automatic(rows)
+    return filled(
+        "README.md", paper=paper, automatic=automatic, peers=peers, layers=layers, equations=equations
+    )
 
 
 def layers():
@@ -89,6 +91,7 @@ def when_not():
 
 def main():
     import data_pictures  # these need matplotlib
+    import front_picture
     import tutorial_pictures
 
     results = read_results(PAPER / "results.json")
@@ -109,6 +112,7 @@ def main():
     (ROOT / "docs" / "when-not.md").write_text(when_not())
     suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
+    front_picture.main()
     tutorial_pictures.main()
 
 

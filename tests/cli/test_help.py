@@ -12,7 +12,7 @@ from scipy.io import savemat
 from elmonet import ELMDeepONet, Linear, Ridge, cli, problems
 
 VERBS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
-SLOW = {"reproduce"}  # its own tests run it with few functions
+SLOW = {"demo", "reproduce"}  # their own tests run them with few functions
 
 
 def examples(verb):

@@ -11,6 +11,7 @@ import typer
 from elmonet import __version__
 from elmonet._check import ElmonetError
 from elmonet.cli.compare import compare
+from elmonet.cli.demo import demo
 from elmonet.cli.doctor import doctor
 from elmonet.cli.files import convert, info, make
 from elmonet.cli.fit import fit
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, compare, suggest, info, plot, make, convert, reproduce, doctor):
+for verb in (fit, predict, compare, suggest, info, plot, make, convert, demo, reproduce, doctor):
     app.command()(verb)
 
 # Of click, which is a separate package for an older typer and a part of a newer one.
@@ -56,7 +57,7 @@ def _elmonet(
 
     elmonet predict operator.elmonet new.npz -o predictions.npz
 
-    No data yet? elmonet make antiderivative -o data.npz
+    No data yet? elmonet demo, or elmonet make antiderivative -o data.npz
 
     Something wrong? elmonet doctor
     """

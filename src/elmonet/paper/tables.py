@@ -14,6 +14,7 @@ from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_wi
 __all__ = [
     "TITLES",
     "Table",
+    "cell",
     "duration",
     "markdown_table",
     "percent",
@@ -63,7 +64,7 @@ def summary(results: dict[str, Any]) -> Table:
             paper = printed_row(problem, model)
             as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
             best = min(rivals(problem, model, done).values(), key=lambda r: r["error"], default=None)
-            cells = (percent(paper["error"]) if paper else _NONE, *map(_cell, (as_printed, ours, best)))
+            cells = (percent(paper["error"]) if paper else _NONE, *map(cell, (as_printed, ours, best)))
             rows.append((TITLES[problem], model, *cells))
     columns = ("problem", "model", "paper", "as printed, here", "our solver, here", "DeepONet trained here")
     return Table("The paper's models", columns, rows)
@@ -134,14 +135,14 @@ def _models(problem: str, done: dict[str, Any]) -> Table:
         record = done.get(f"{problem}/{model}")
         if record is not None:
             paper = printed_row(problem, model)
-            rows.append((model, _parameters(paper, record), _cell(paper), _NONE, _NONE, _cell(record)))
+            rows.append((model, _parameters(paper, record), cell(paper), _NONE, _NONE, cell(record)))
     for model in CLOSED_FORM[problem]:
         as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
         record = ours or as_printed
         if record is not None:
             paper = printed_row(problem, model)
             parameters = _parameters(paper, record)
-            rows.append((model, parameters, _cell(paper), _cell(as_printed), _cell(ours), _NONE))
+            rows.append((model, parameters, cell(paper), cell(as_printed), cell(ours), _NONE))
     columns = ("model", "parameters", "paper", "as printed", "our solver", "trained")
     table = Table(TITLES[problem], columns, rows)
     skipped = {r["skipped"] for m in TRAINED[problem] if "skipped" in (r := done.get(f"{problem}/{m}", {}))}
@@ -213,7 +214,8 @@ def _growth(grid: dict[str, Any]) -> float:
     return float(np.max(grid["mean"][:, base:] / grid["mean"][:, [base]]) - 1)
 
 
-def _cell(record: dict[str, Any] | None) -> str:
+def cell(record: dict[str, Any] | None) -> str:
+    """The error and the seconds of a record, if there is one."""
     if record is None:
         return _NONE
     if "skipped" in record:
@@ -227,11 +229,13 @@ def _parameters(paper: dict[str, Any] | None, record: dict[str, Any]) -> str:
 
 
 def percent(error: float) -> str:
-    """An error as a percentage with three significant digits.
+    """An error as a percentage with three significant digits; a tiny one as a power of ten.
 
-    >>> percent(0.0212), percent(0.000123)
-    ('2.12 %', '0.0123 %')
+    >>> percent(0.0212), percent(0.000123), percent(1.62e-15)
+    ('2.12 %', '0.0123 %', '1.6e-15')
     """
+    if 0 < error < 1e-5:
+        return f"{error:.1e}"
     value = 100 * error
     decimals = max(0, 2 - int(np.floor(np.log10(value)))) if 0 < value < np.inf else 0
     return f"{value:.{min(decimals, 9)}f} %"
