@@ -9,7 +9,8 @@ docs/inference.md; from layers.json, the table of docs/layers.md, which README h
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
 docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
 table of docs/physics.md; from limits.json, the tables of docs/when-not.md.
-A test fails if they disagree. Draws the pictures of docs/your-data.md and docs/tutorials/my-data.md, and README's.
+A test fails if they disagree. Draws the pictures of docs/your-data.md, of docs/tutorials/my-data.md, and
+README's.
 """
 
 import re
