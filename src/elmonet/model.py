@@ -21,7 +21,7 @@ from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
 from elmonet.fitting.with_bands import WithBands
-from elmonet.fitting.words import summary_of
+from elmonet.fitting.words import size_of_error, summary_of
 from elmonet.form.score import r2_of
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
@@ -32,6 +32,7 @@ from elmonet.report.reporting import Reporting
 from elmonet.saving import to_store
 from elmonet.store import write
 from elmonet.suggestion import suggest
+from elmonet.summaries import Fact, Summary
 
 __all__ = ["ELMDeepONet"]
 
@@ -250,7 +251,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
 
     def summary(self) -> str:
         """In words: the data, what was fitted, and what error to expect."""
-        return summary_of(self._fitted()) if self._promise is None else self._promise.words
+        return str(summary_of(self._fitted()) if self._promise is None else self._promise.words)
 
     def remember_inputs(self, X: Any) -> None:
         """Keep of the training inputs X what it takes to warn of others that are unlike them."""
@@ -349,11 +350,24 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def _account(self) -> Account:
         return account_of(self, self._fitted(), self._training)
 
-    def _add_error(self, error: float, words: str) -> None:
+    def _tell(self, heading: str, *facts: Fact) -> None:
+        """Say more in the summary."""
+        told = self._summary().telling(heading, *facts)
+        self._promise = Promise(self.expected_error_, told, self.expected_error_interval_)
+
+    def _summary(self) -> Summary:
+        """The summary of a model that was not loaded."""
+        words = summary_of(self._fitted()) if self._promise is None else self._promise.words
+        assert isinstance(words, Summary)
+        return words
+
+    def _add_error(self, error: float, equation: tuple[Fact, ...]) -> None:
         """Errors of the training outputs themselves, which no function left out can show."""
         low, high = self.expected_error_interval_ or (0.0, np.inf)
-        expected = (self.expected_error_ or 0.0) + error
-        self._promise = Promise(expected, f"{self.summary()}\n{words}", (low + error, high + error))
+        expected, interval = (self.expected_error_ or 0.0) + error, (low + error, high + error)
+        words = self._summary().with_equation(equation, error, expected)
+        words = words.telling("error", *size_of_error(expected, interval))
+        self._promise = Promise(expected, words, interval)
 
     def _remembered(self) -> Memory:
         """What is kept of the training functions, made when it is first needed."""

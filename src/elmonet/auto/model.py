@@ -160,7 +160,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if physics is not None:
             self.physics_ = physics
             for own in [model] if self.best_model_ is model else [model, self.best_model_]:
-                own._add_error(physics.error, str(physics))
+                own._add_error(physics.error, physics.facts)
         self.points_ = self.best_model_.points_
         return self
 
@@ -235,8 +235,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if compared is None:
             return
         if compared.model is None:
-            words = model.summary() + "\n" + layers_not_used(compared)
-            model._promise = Promise(model.expected_error_, words, model.expected_error_interval_)
+            model._tell("choice", layers_not_used(compared))
             return
         compared.model._words = words_before_layers(search, best, compared, self.repeats_)
         self.best_model_ = compared.model

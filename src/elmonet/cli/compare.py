@@ -14,6 +14,7 @@ from elmonet.cli.paired import pairs_with_best, verdict
 from elmonet.cli.paths import is_model, open_model, require_data, require_file
 from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
 from elmonet.cli.understanding import flags, relative_errors
+from elmonet.summaries import percent
 
 __all__ = ["compare"]
 
@@ -110,8 +111,8 @@ class _Measured:
         from elmonet.memory import readable
 
         facts = self.facts()
-        numbers = [facts["error"], facts["worst"], facts["expected_error"], facts["seconds"]]
-        cells = ["-" if number is None else f"{number:.3g}" for number in numbers]
+        errors = [facts["error"], facts["worst"], facts["expected_error"]]
+        cells = ["-" if error is None else percent(error) for error in errors] + [f"{self.seconds:.3g}"]
         return "".join(f"{cell:>10}" for cell in (*cells, readable(facts["bytes"]))) + f"  {self.path}"
 
     def facts(self) -> dict[str, Any]:

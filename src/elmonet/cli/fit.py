@@ -23,9 +23,11 @@ from elmonet.cli.telling import (
     Told,
     Transpose,
     error_facts,
+    expected_error,
 )
 from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
 from elmonet.destination import destination
+from elmonet.summaries import percent
 
 __all__ = ["fit"]
 
@@ -267,7 +269,7 @@ def _fit_in_memory(
         error = relative_error(model.predict(data.u_test, points=where), truth)
         if error is not None:
             told.fact(test_error=error)
-            told.line(f"Error on the file's test functions: {error:.3g}.")
+            told.line(f"Error on the file's test functions: {percent(error)}.")
             _tell_bands(told, model, data.u_test, where, truth)
     return model, data
 
@@ -320,13 +322,9 @@ def _fit_blocks(
 
 
 def _tell_solution(told: Told, model: Any, more: str = "") -> None:
-    from elmonet.fitting.words import kind_in_words
-
     solution = model.solution_
-    told.line(
-        f"expected error {solution.expected_error:.3g} ({kind_in_words(solution.error_kind)}), alpha "
-        f"{solution.alpha:.2g} ({solution.method}){more}"
-    )
+    ridge = f"Ridge alpha: {solution.alpha:.2g} ({solution.method}){more}"
+    told.line(f"Expected error: {expected_error(model)}. {ridge}")
     told.fact(alpha=solution.alpha, **error_facts(model))
 
 

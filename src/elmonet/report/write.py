@@ -19,6 +19,7 @@ from elmonet.report.functions import domain, function
 from elmonet.report.page import Markup, element, page, picture, table
 from elmonet.report.versions import versions
 from elmonet.store import write_bytes
+from elmonet.summaries import percent
 
 __all__ = ["write_report"]
 
@@ -83,7 +84,7 @@ def _data(account: Account) -> list[Markup]:
 
 
 def _choice(account: Account) -> list[Markup]:
-    parts = [element("h2", "What was chosen, and why"), _lines(account.words)]
+    parts = [element("h2", "What was chosen, and why"), element("pre", account.words)]
     parts.append(table(account.settings.items()))
     if account.leaderboard:
         caption = (
@@ -115,7 +116,7 @@ def _equation(physics: Any) -> list[Markup]:
         "The outputs come from solving this equation, not from measurements. The errors of functions below "
         "compare with these solutions."
     )
-    return [element("h2", "The equation"), element("p", warning), _lines(str(physics))]
+    return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]
 
 
 def _functions(account: Account) -> list[Markup]:
@@ -138,10 +139,6 @@ def _functions(account: Account) -> list[Markup]:
     parts += [element("div", *pictures, class_="beside")] if small else pictures
     parts += [element("h2", "Error over the domain"), *_domain(unseen)]
     return parts
-
-
-def _lines(text: str) -> Markup:
-    return element("ul", *(element("li", line) for line in text.splitlines() if line))
 
 
 def _picked(unseen: Unseen) -> list[int]:
@@ -171,11 +168,6 @@ def _repeat(account: Account, command: str) -> list[Markup]:
         element("pre", command or account.call),
         table((account.made | versions()).items()),
     ]
-
-
-def percent(error: float) -> str:
-    """A relative error as people read it."""
-    return f"{100 * error:.3g} %" if error >= 1e-5 else f"{error:.2g}"
 
 
 def _cell(value: Any) -> str:
