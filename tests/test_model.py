@@ -291,7 +291,7 @@ def test_bad_input_says_what_to_do(small):
         ((u, inf, p), r"y holds 1 NaN or Inf .*\(7, 1\)"),
         ((u[:0], s[:0], p), "0 sample"),
         ((u[:, :0], s, p), "0 feature"),
-        ((u, s[:, :0], p), "one output function a row"),
+        ((u, s[:, :0], p), "one output function per row"),
         ((u[:50], s, p), "50 in X and 60 in y"),
         ((u, s, p[:50]), "one row for each of the M = 100 columns of y; got 50"),
         ((u, s[:, :50], None), r"points is missing: y has functions of shape .50,. .* shape \(50, d\)"),
@@ -311,7 +311,7 @@ def test_bad_input_says_what_to_do(small):
         model.predict(u)
     with pytest.raises(ElmonetError):
         model.save("nowhere")
-    with pytest.raises(InputError, match="points came twice"):
+    with pytest.raises(InputError, match="points were given twice"):
         ELMDeepONet(Linear(), points=p).fit(u, s, points=p)
     for part, match in [
         ({"branch": 3}, "branch must be an object with fit and transform"),

@@ -159,8 +159,8 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         points = points_once(self.points, points, "ELMDeepONet")
         if isinstance(y, PDE):
             raise InputError(
-                "an equation is for AutoELMDeepONet. Here, give the u_train and s_train of what "
-                "pde.solve(u, sensors, points) gives."
+                "an equation is for AutoELMDeepONet. Here, use data = pde.solve(u, sensors, points) and "
+                "give data.u_train and data.s_train."
             )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
             for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
@@ -193,8 +193,8 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
             coordinates(place_points(points)[0]), fit.outputs.points
         ):
             raise InputError(
-                "the points differ from those of the first batch: all functions of one model are known "
-                "at the same points. Leave points out, or interpolate the outputs."
+                "the points differ from those of the first batch: all functions of one model are known at "
+                "the same points. Do not give other points, or interpolate the outputs."
             )
         X = fit.reduction.inputs.rows(self, X)
         y = outputs(named_components(y)[1], len(X))
@@ -239,7 +239,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         self._memory.warn(Z)
         if derivative is not None:
             if return_std:
-                raise InputError("standard deviations of derivatives are not known: leave return_std out.")
+                raise InputError("standard deviations of derivatives are not known: remove return_std.")
             return fitted.derivative(X, Z, points, derivative)
         if return_std:
             return fitted.with_std(X, Z, points, self._confident())
@@ -379,11 +379,11 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         """A fit in blocks of the functions that `fit` had in memory."""
         training = self._training
         if training is None:
-            raise InputError(f"partial_fit goes on with {_NO_SUMS}")
+            raise InputError(f"partial_fit continues {_NO_SUMS}")
         if training.weights is not None or training.has_gaps or training.outputs.scattered:
             raise InputError(
-                "partial_fit cannot go on after a fit with sample weights, gaps or scattered outputs, which "
-                "needs all functions at once. Fit again with all of them."
+                "partial_fit cannot continue after a fit with sample weights, gaps or scattered outputs, "
+                "which needs all functions at once. Fit again with all of them."
             )
         fit = self._begun(training)
         fit.add(training.X, training.y)
@@ -392,7 +392,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
         """A fit in blocks of functions like these, scaled as they are, or as is given."""
         if self.lift is not None:
-            raise InputError("a lift needs all functions at once; in blocks, take it off the outputs.")
+            raise InputError("a lift needs all functions at once; in blocks, subtract it from the outputs.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."

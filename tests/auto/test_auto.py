@@ -136,7 +136,7 @@ def test_inputs_unlike_the_training_are_announced(fitted, ode, tmp_path):
     with pytest.warns(ExtrapolationWarning, match="3 of 3 inputs"):
         fitted.predict(20 * ode.u_test[:3])
     rough = np.random.default_rng(0).normal(size=(3, 100))
-    with pytest.warns(ExtrapolationWarning, match="outside what the training functions cover"):
+    with pytest.warns(ExtrapolationWarning, match="are not like the training functions"):
         fitted.predict(rough)
     assert fitted.novelty(ode.u_train).max() <= 1.0
     fitted.save(tmp_path / "model")

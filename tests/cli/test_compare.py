@@ -115,7 +115,7 @@ class TestCommand:
             ("fair.elmonet narrow.elmonet new.npz", r"'narrow.elmonet' does not fit 'new.npz':.*\(N, 7\)"),
             ("fair.elmonet poor.elmonet inputs.npz", "known output functions, and 'inputs.npz' holds none"),
             ("fair.elmonet vector.elmonet new.npz", "'vector.elmonet' predicts other output functions"),
-            ("fair.elmonet poor.elmonet unknown.npz", "holds no output value that is known"),
+            ("fair.elmonet poor.elmonet unknown.npz", "holds no known output value"),
         ],
     )
     def test_files_that_do_not_fit_are_told_in_one_line(self, run, call, message):

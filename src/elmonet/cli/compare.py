@@ -155,10 +155,10 @@ def _measure(model: Any, path: Path, data: Path, names: dict[str, Any]) -> _Meas
     if errors is None:
         raise InputError(
             f"{str(path)!r} predicts other output functions than {str(data)!r} holds, in number of values or "
-            "in names of components. Say which are meant: --output NAME."
+            "in names of components. Say which to use: --output NAME."
         )
     if np.isnan(errors).all():
-        raise InputError(f"{str(data)!r} holds no output value that is known; all are NaN.")
+        raise InputError(f"{str(data)!r} holds no known output value: all are NaN.")
     expected = getattr(model, "expected_error_", None)
     seen = training_functions(model, found.u)[0]
     return _Measured(path, found.told, errors, expected, min(seconds), seen)
@@ -169,5 +169,5 @@ def _require_same_functions(measured: list[_Measured], data: Path) -> None:
         if len(one.errors) != len(measured[0].errors):
             raise InputError(
                 f"in {str(data)!r}, {len(measured[0].errors)} functions fit {str(measured[0].path)!r} and "
-                f"{len(one.errors)} fit {str(one.path)!r}. Say which are meant: --input NAME --output NAME."
+                f"{len(one.errors)} fit {str(one.path)!r}. Say which to use: --input NAME --output NAME."
             )

@@ -80,7 +80,7 @@ def make(
         typer.Option(
             "--out",
             "-o",
-            help="File to write: npz, h5, zarr, mat, nc, or without ending a folder of npy.",
+            help="File to write: npz, h5, zarr, mat, nc, or a folder of npy (a name without ending).",
             metavar="FILE",
         ),
     ],
@@ -108,7 +108,7 @@ def make(
     """
     name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
     if noise and name != "inverse_source":
-        raise InputError(f"--noise is for inverse_source; {name} has no noise. Leave --noise out.")
+        raise InputError(f"--noise is for inverse_source; {name} has no noise. Remove --noise.")
     require_data_place(out, table=False)
     from elmonet import problems
     from elmonet.data.write import write_data
@@ -129,7 +129,7 @@ def convert(
     out: Annotated[
         Path,
         typer.Argument(
-            help="File to write: npz, h5, zarr, mat, nc, csv, or without ending a folder of npy.",
+            help="File to write: npz, h5, zarr, mat, nc, csv, or a folder of npy (a name without ending).",
             metavar="OUT",
         ),
     ],

@@ -160,7 +160,7 @@ def _one(predicted: Any, truth: Any, n: int, wanted: str | None) -> tuple[Any, A
     if set(guesses) != set(values):
         raise InputError(
             f"the model predicts {_told(predicted)}, and the file holds {_told(truth)}: it was fitted to "
-            "other output functions. Say which: --output NAME."
+            "other output functions. Say which to use: --output NAME."
         )
     names = list(values)
     chosen = names[0] if wanted is None else wanted

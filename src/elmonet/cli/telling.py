@@ -59,7 +59,7 @@ MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="How much may be unpacked from the file, such as 4GB.",
+        help="How large the unpacked file may be, such as 4GB.",
         metavar="SIZE",
         show_default="200 times the file, at least 1GB",
     ),

@@ -106,7 +106,9 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         width = None if self.width is None else positive_integer(self.width, "width")
         budget = np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         if self.periodic not in (None, True, False):
-            raise InputError(f"periodic must be True, False, or None to find out; got {self.periodic!r}.")
+            raise InputError(
+                f"periodic must be True, False, or None to find it from the data; got {self.periodic!r}."
+            )
         self._forget()
         seed = seed_from(self.random_state)
         training = understand(self, u, s, points, sensors=sensors, groups=groups)
@@ -318,8 +320,8 @@ def _common(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:
         isinstance(points, Scattered) or is_list_of_points(points)
     ):
         raise InputError(
-            "a model with layers predicts at points that all functions share: give points (M, d). To have "
-            "each function at points of its own, interpolate what predict gives on the grid."
+            "a model with layers predicts at points that all functions share: give points (M, d). For "
+            "points of their own, interpolate the prediction on the grid."
         )
     where, shape = place_points(points)
     where = coordinates(where, dimension=dimension)

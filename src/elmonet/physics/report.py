@@ -58,7 +58,7 @@ class Physics:
         ]
         if len(self.failed):
             some = ", ".join(map(str, self.failed[:5]))
-            facts.append(Fact("Left out", f"{len(self.failed)} inputs that did not converge: rows {some}"))
+            facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {some}"))
         if self.constants:
             each = (f"{name} = {v:.4g} (standard error {e:.2g})" for name, (v, e) in self.constants.items())
             facts.append(Fact("Found from data", ", ".join(each)))

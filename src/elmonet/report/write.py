@@ -53,10 +53,15 @@ def _error(account: Account, tested: Tested | None) -> list[Markup]:
     if account.error is None:
         return [*parts, element("p", "Not known: nothing tells how well this model does on new functions.")]
     parts.append(element("p", percent(account.error), class_="large"))
-    parts.append(element("p", f"Relative error on new functions drawn like these, by {account.kind}."))
+    parts.append(
+        element(
+            "p",
+            f"Relative error on new functions that are like the training functions. Found by {account.kind}.",
+        )
+    )
     interval = account.interval
     if interval is None:
-        sure = "How sure this is, is not known."
+        sure = "It is not known how sure this is."
     elif np.isinf(interval[1]):
         sure = f"With fewer than {FEWEST} functions, nothing can be said of how sure this is."
     else:
@@ -113,8 +118,8 @@ def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
 
 def _equation(physics: Any) -> list[Markup]:
     warning = (
-        "The outputs come from solving this equation, not from measurements. The errors of functions below "
-        "compare with these solutions."
+        "The outputs are solutions of this equation, not measurements. The errors of functions below are "
+        "differences from these solutions."
     )
     return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]
 
@@ -125,8 +130,8 @@ def _functions(account: Account) -> list[Markup]:
     if unseen is None:
         return [*parts, element("p", account.why_not)]
     said = (
-        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands "
-        "for so many whole functions."
+        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands that "
+        "hold for so many whole functions."
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
