@@ -81,6 +81,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     page = (ROOT / "docs" / "next-simulation.md").read_text()
     assert page == generate["next_simulation"](), "run make docs"
     assert (ROOT / "docs" / "physics.md").read_text() == generate["physics"](), "run make docs"
+    assert (ROOT / "docs" / "when-not.md").read_text() == generate["when_not"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
@@ -169,6 +170,26 @@ def test_the_committed_gallery_of_equations_shows_what_we_claim():
         if rows[name]["error"] > error or rows[name]["seconds"] > seconds
     }
     assert not above
+
+
+def test_the_committed_limits_show_what_we_claim():
+    """Where elmonet fails, the expected error or a warning says so; except where the page says otherwise."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "limits.json").read_text())
+    steps = [row["error"] for row in found["fronts"] if "step" in row["case"]]
+    assert steps[-1] > steps[0] / 2 > 0.05
+    without, layers = (row["error"] for row in found["fronts"][-2:])
+    assert layers < without / 10
+    later = [row["error"] for row in found["chaos"]]
+    assert later[0] < 0.01
+    assert min(later[2:]) > 0.8
+    for name in ("fronts", "chaos", "switch"):
+        for row in found[name]:
+            assert row["error"] < 1e-8 or 0.7 < row["expected"] / row["error"] < 1.4, row
+    for row in found["kinds"]:
+        assert row["warned"] == ("rougher" in row["case"]), row
+        assert row["warned"] == (row["error"] > 100 * row["expected"]), row
+    for row in found["few"]:
+        assert (row["interval"] is None) == (int(row["case"].split()[0]) < 10), row
 
 
 def test_the_committed_bands_show_what_we_claim():
