@@ -16,9 +16,14 @@ FIRST = {
 }
 
 
+def load():
+    """The rows of each part."""
+    return json.loads(RESULTS.read_text())
+
+
 def tables():
     """One table for each part, by name."""
-    found = json.loads(RESULTS.read_text())
+    found = load()
     made = {name: _errors(first, found[name]) for name, first in FIRST.items()}
     return made | {"size": _size(found["size"])}
 

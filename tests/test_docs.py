@@ -109,10 +109,29 @@ def test_the_committed_peers_show_what_we_claim():
         ours = found[name]["elmonet"]
         assert ours["error"] <= limit, name
         assert ours["expected_error"] == pytest.approx(ours["error"], rel=0.15), name
+    assert len({row["commit"] for row in rows}) == 1
+    assert all(row["date"] for row in rows)
+    assert len(found) == 11
     for name, methods in found.items():
+        assert {"least squares", "RandONets", "DeepXDE DeepONet"} <= set(methods), name
         tuned = [row["error"] for who, row in methods.items() if "ridge" in who.lower()]
         assert methods["elmonet"]["error"] <= 1.02 * min(tuned), name
     assert all(row["ratio"] >= 10 for row in cost["grid"])
+
+
+def test_the_limits_that_readme_states_are_the_measured_ones():
+    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["limits_page"]
+    found = {row["case"]: row["error"] for rows in page.load().values() for row in rows if "error" in row}
+    stated = (ROOT / "README.md").read_text()
+    for case in (
+        "Burgers, 300 functions, without layers",
+        "Burgers, 300 functions, with layers",
+        "a step that moves, 100 functions",
+        "a step that moves, 1600 functions",
+        "0 to 0.5",
+        "1 to 1.5",
+    ):
+        assert page.number(found[case]) in stated, case
 
 
 def test_the_committed_errors_of_few_functions_hold():
