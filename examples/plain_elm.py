@@ -27,7 +27,7 @@ model.fit(X, y)
 print(f"R^2 on 500 test points: {model.score(X_test, y_test):.5f}")
 
 # %%
-# The training points on the prediction, and the error: it is largest in corners, where points are few.
+# The training points on the prediction, and the error.
 
 axis = np.linspace(-1, 1, 100)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
