@@ -11,7 +11,7 @@ __all__ = ["Fact", "Summary", "in_lines", "percent"]
 
 _WIDTH = 80  # characters in a line
 _UNBROKEN = "\N{NO-BREAK SPACE}"
-_SMALL = 1e-5  # relative errors below this are given as powers of ten
+_SMALL = 1e-6  # relative errors below this are given as powers of ten
 _TITLES = {
     "error": "What error to expect",
     "help": "What would help",
