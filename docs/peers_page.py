@@ -50,7 +50,7 @@ def page(rows, cost):
 
 
 INTRODUCTION = """\
-# Nothing to tune, compared with other methods
+# Nothing to set, compared with other methods
 
 Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
 every method on every data set, each in its own process, on two cores. Error: mean over the test
