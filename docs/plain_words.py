@@ -35,12 +35,19 @@ EDGES = (
 # Inside a token: it is code, a formula, or a name that has capitals inside, such as NumPy.
 SYMBOLS = re.compile(r"[\d²³_=+*^<>\\|()\[\]{}&@#~$%§]|--|\w\.\w|\b\w'\w\b|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 ROW_OF_NUMBERS = re.compile(rf"\|.*\| *[<>~{DASHES}-]*\d[^|]*\|")  # of a table: what was measured
-BRITISH = [rule.split(">") for rule in "isation>ization ise>ize ising>izing yse>yze our>or re>er".split()]
-ENDINGS = [
-    rule.split(">")
-    for rule in "ies>y ied>y ily>y ier>y iest>y ably>able ibly>ible es> s> ed> ed>e ing> ing>e ly> er> er>e est> "
-    "est>e".split()
-]
+BRITISH = {"isation": "ization", "ise": "ize", "ising": "izing", "yse": "yze", "our": "or", "re": "er"}
+Y, SAME, OR_E = ("y",), ("",), ("", "e")  # what may stand for an ending
+ENDINGS = {
+    "ies": Y,
+    "ied": Y,
+    "ily": Y,
+    "ier": Y,
+    "iest": Y,
+    "ably": ("able",),
+    "ibly": ("ible",),
+    "es": SAME,
+}
+ENDINGS |= {"s": SAME, "ly": SAME, "ed": OR_E, "ing": OR_E, "er": OR_E, "est": OR_E}
 END = re.compile(r"(?<!^[A-Z])[.!?]$|^[-#|+]*$|\|$")  # of a sentence, or the beginning of a line or a cell
 TERMS = r"\*\*(.+?)\*\*|^#+ (.*)|\(In other fields: (.*?)\)"  # of the glossary
 BEGINNINGS = ("un", "re", "non")
@@ -70,13 +77,13 @@ def is_known(word, known):
 
 def _forms(word, deeper=True):
     yield word
-    for british, american in BRITISH:
+    for british, american in BRITISH.items():
         if word.endswith(british):
             yield word.removesuffix(british) + american
-    for ending, instead in ENDINGS:
-        stem = word.removesuffix(ending) + instead
-        if word.endswith(ending) and len(stem) > 2:
-            yield from _forms(stem, deeper)
+    for ending, stems in ENDINGS.items():
+        for stem in (word.removesuffix(ending) + instead for instead in stems if word.endswith(ending)):
+            if len(stem) > 2:
+                yield from _forms(stem, deeper)
             if len(stem) > 3 and stem[-1] == stem[-2]:
                 yield stem[:-1]  # planned, fitting
     for beginning in BEGINNINGS:
