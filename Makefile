@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo paper test test-kernels lint bench docs dist format clean
+.PHONY: demo paper test test-kernels lint bench docs site dist format clean
 
 # The paper's four problems in four ways, in about a minute.
 demo: .venv/ready
@@ -31,6 +31,10 @@ bench: .venv/ready
 docs: .venv/ready
 	$(BIN)/python docs/generate.py
 
+# The site, in site/: open site/index.html. Without network; a warning is an error.
+site: .venv/ready
+	$(BIN)/python -m sphinx -W --keep-going --quiet -d build/doctrees docs site
+
 # A wheel and an sdist, in dist/. The sdist holds what lies in the folders that pyproject.toml names: make it from a clean clone.
 dist: .venv/ready
 	$(BIN)/python -m hatchling build -d dist
@@ -40,7 +44,7 @@ format: .venv/ready
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results dist
+	rm -rf .venv results dist site build docs/gallery docs/sg_execution_times.rst
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'

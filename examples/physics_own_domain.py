@@ -1,10 +1,14 @@
-"""A domain of your own, given by points: the temperature of an oval plate that exchanges heat at its edge.
+"""
+An equation on a domain of your own
+===================================
 
-s_xx + s_yy = 0 inside, and s_n + 2 s = u at the edge: n is the outward normal, s_n = nx s_x + ny s_y the heat
-that flows out, and u what comes from outside. Points inside, points on the edge and their normals are all
-that is needed, for example those of a mesh.
+The temperature of an oval plate that exchanges heat at its edge: s_xx + s_yy = 0 inside, and s_n + 2 s =
+u at the edge. Here n is the outward normal, s_n = nx s_x + ny s_y the heat that flows out, and u what
+comes from outside. Points inside, points on the edge and their normals are all that is needed, for
+example those of a mesh.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from elmonet import AutoELMDeepONet, relative_l2
@@ -36,22 +40,34 @@ def plates(n, points, rng):
     return factors @ u.T, factors @ ((points @ [1, 1j])[:, None] ** power).real.T
 
 
-def main():
-    rng = np.random.default_rng(0)
-    domain = Domain(inside(), {"edge": edge}, {"edge": normals})
-    pde = PDE(
-        domain,
-        lambda s, u: s.xx + s.yy,
-        {"edge": lambda s, u, nx, ny: nx * s.x + ny * s.y + 2 * s - u},
-    )
-    u, _ = plates(60, domain.points, rng)  # only the inputs are used
-    model = AutoELMDeepONet(layers=0, random_state=0).fit(u, pde, sensors=edge)
-    new, truth = plates(20, domain.points, rng)
-    error = relative_l2(model.predict(new), truth)
-    print(model.physics_)
-    print(f"error on new inputs: {error:.1e}; expected: {model.expected_error_:.1e}")
-    return error, model.expected_error_
+# %%
+# A condition may use the normal: it asks for ``nx`` and ``ny`` by name.
 
+domain = Domain(inside(), {"edge": edge}, {"edge": normals})
+pde = PDE(
+    domain,
+    lambda s, u: s.xx + s.yy,
+    {"edge": lambda s, u, nx, ny: nx * s.x + ny * s.y + 2 * s - u},
+)
 
-if __name__ == "__main__":
-    main()
+rng = np.random.default_rng(0)
+u, _ = plates(60, domain.points, rng)  # only the inputs are used
+model = AutoELMDeepONet(layers=0, random_state=0).fit(u, pde, sensors=edge)
+print(model.physics_)
+
+# %%
+# New plates: what comes from outside as the colour of the edge, and the temperature inside.
+
+new, truth = plates(20, domain.points, rng)
+predicted = model.predict(new)
+error = relative_l2(predicted, truth)
+print(f"error on new inputs: {error:.1e}; expected: {model.expected_error_:.1e}")
+
+fig, axes = plt.subplots(1, 3, figsize=(11, 2.6), layout="constrained")
+for i, ax in enumerate(axes):
+    image = ax.tricontourf(*domain.points.T, predicted[i], levels=24, cmap="inferno")
+    fig.colorbar(image, ax=ax, shrink=0.8)
+    ax.scatter(*(1.12 * edge).T, c=new[i], s=12, cmap="coolwarm")
+    ax.set_aspect("equal")
+    ax.axis("off")
+plt.show()

@@ -1,9 +1,13 @@
-"""Vector outputs: two functions for one, each in its own units, given and predicted by name.
+"""
+Vector outputs
+==============
 
-Hares and lynxes in a valley where the growth of grass, u(t), varies: h' = u h - h l, l' = h l - l. Hares are
-counted one by one, lynxes in thousands: one number is 10^5 times the other. Both count the same.
+Two functions for one, each in its own units, given and predicted by name. Hares and lynxes in a valley
+where the growth of grass, u(t), varies: h' = u h - h l, l' = h l - l. Hares are counted one by one,
+lynxes in thousands: one number is 10⁵ times the other. Both count the same.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_ivp
 
@@ -27,24 +31,40 @@ def years(n, rng):
     return growth(times), {"hares": 1e5 * z[0], "lynxes": z[1]}
 
 
-def main():
-    rng = np.random.default_rng(0)
-    u, animals = years(300, rng)
-    new, truth = years(100, rng)
-    model = ELMDeepONet(random_state=0).fit(u, animals, points=times)
-    predicted = model.predict(new)  # a dictionary with the same names
-    errors = {name: relative_l2(predicted[name], truth[name]) for name in truth}
-    print("relative error on new functions:", ", ".join(f"{name} {e:.1e}" for name, e in errors.items()))
-    print(f"expected by leave-one-out, for both together: {model.expected_error_:.1e}")
+# %%
+# Outputs come as a dictionary, and predictions come back as one.
 
-    # Without names: (N, M, c) in, (N, M, c) out. The same model.
-    stacked = ELMDeepONet(random_state=0).fit(u, np.stack(list(animals.values()), axis=-1), points=times)
-    same = np.array_equal(stacked.predict(new)[..., 1], predicted["lynxes"])
-    print(f"as an array {stacked.predict(new).shape}: {'the same' if same else 'another model'}")
-    at = model.predict(new[:1], points=[[1.23], [4.56]])
-    print("at the times 1.23 and 4.56:", {name: values.round(3).tolist() for name, values in at.items()})
-    return [*errors.values(), model.expected_error_], same
+rng = np.random.default_rng(0)
+u, animals = years(300, rng)
+new, truth = years(100, rng)
+model = ELMDeepONet(random_state=0).fit(u, animals, points=times)
+predicted = model.predict(new)
+errors = {name: relative_l2(predicted[name], truth[name]) for name in truth}
+print("relative error on new functions:", ", ".join(f"{name} {e:.1e}" for name, e in errors.items()))
+print(f"expected by leave-one-out, for both together: {model.expected_error_:.1e}")
 
+# %%
+# Three new years. Lines are predictions, dots the truth.
 
-if __name__ == "__main__":
-    main()
+fig, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained")
+axes[0].plot(times, new[:3].T)
+axes[0].set(title="in: growth of grass", xlabel="t")
+for ax, name in zip(axes[1:], predicted, strict=True):
+    ax.plot(times, predicted[name][:3].T)
+    ax.set_prop_cycle(None)
+    ax.plot(times[::4], truth[name][:3, ::4].T, "o", ms=4, mfc="none")
+    ax.set(title=f"out: {name}", xlabel="t")
+plt.show()
+
+# %%
+# Without names: (N, M, c) in, (N, M, c) out. The same model.
+
+stacked = ELMDeepONet(random_state=0).fit(u, np.stack(list(animals.values()), axis=-1), points=times)
+same = np.array_equal(stacked.predict(new)[..., 1], predicted["lynxes"])
+print(f"as an array {stacked.predict(new).shape}: {'the same' if same else 'another model'}")
+
+# %%
+# At other times:
+
+for name, values in model.predict(new[:1], points=[[1.23], [4.56]]).items():
+    print(f"{name} at the times 1.23 and 4.56: {values.round(3).tolist()}")

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def test_ctrl_c_says_how_to_go_on_and_resume_does(run, monkeypatch, tmp_path):
 
 
 @needs_torch
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 def test_a_real_signal_in_the_middle_of_training(tmp_path):
     endless = ("antiderivative", "--functions", "20", "--epochs", "1000000000", "--seconds", "1000000")
     process = subprocess.Popen(

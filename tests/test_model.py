@@ -1,5 +1,7 @@
 """The model against the algebra it stands for, and as a scikit-learn estimator."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -187,6 +189,14 @@ def test_grid_search_pipeline_and_clone(small):
     pipeline.fit(small.u_train, small.s_train)
     assert relative_l2(pipeline.predict(small.u_test), small.s_test) < 0.05
     assert pipeline.score(small.u_test, small.s_test) > 0.99
+
+
+def test_unfitted_models_travel_to_other_processes(small):
+    """As GridSearchCV(n_jobs=2) sends them."""
+    model = pickle.loads(pickle.dumps(ELMDeepONet(SLFN(20), random_state=0)))
+    fitted = model.fit(small.u_train, small.s_train, points=small.points)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.predict(small.u_test) == fitted.predict(small.u_test)).all()
 
 
 def test_as_many_points_as_functions_in_cross_validation():

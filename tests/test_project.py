@@ -1,10 +1,8 @@
-"""What surrounds the code agrees with itself: versions, bounds of dependencies, links at the top."""
+"""What surrounds the code agrees with itself: versions, bounds of dependencies."""
 
 import re
 import tomllib
 from pathlib import Path
-
-import pytest
 
 import elmonet
 
@@ -39,16 +37,3 @@ def test_the_oldest_versions_that_are_tried_are_the_bounds():
 def numbers(version):
     """Without zeros at the end: 2.2 is 2.2.0."""
     return [int(part) for part in re.sub(r"(\.0)+$", "", version).split(".")]
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    text = page.read_text("utf-8")
-    headings = {
-        re.sub(r"[^\w -]", "", line).lower().replace(" ", "-")
-        for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        file, _, heading = target.partition("#")
-        assert target.startswith("https://") or (ROOT / file).exists(), target
-        assert file or heading in headings, target

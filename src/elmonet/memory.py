@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import resource
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from elmonet._check import InputError, NotEnoughMemory
 
@@ -43,17 +43,16 @@ def readable(count: float) -> str:
 
 def available() -> int:
     """Bytes that this process may still take: the machine's, its control group's, or its own limit."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
-    with_cache = Path("/proc/meminfo")
-    if with_cache.exists():
-        found = re.search(r"MemAvailable:\s+(\d+) kB", with_cache.read_text())
-        if found:
-            limits = [int(found[1]) * 1024]
+    limits = [psutil.virtual_memory().available]
     group = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     if all(path.exists() for path in group):
         most, now = (path.read_text().strip() for path in group)
         if most != "max":
             limits.append(int(most) - int(now))
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return max(0, min(limits))
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space != resource.RLIM_INFINITY:
         limits.append(address_space - _BASE)

@@ -47,7 +47,13 @@ def relative_l2(prediction: Any, truth: Any) -> float:
 
 
 def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
-    """Minus `relative_l2` of ``estimator.predict(X)``: give it to scikit-learn as ``scoring=``."""
+    """Minus `relative_l2` of ``estimator.predict(X)`` and y: give it to scikit-learn as ``scoring=``.
+
+    Parameters
+    ----------
+    estimator : a fitted model.
+    X, y : input functions and their outputs, as in `ELMDeepONet.fit`.
+    """
     return -relative_l2(estimator.predict(X), y)
 
 

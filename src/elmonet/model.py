@@ -209,7 +209,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         return self
 
     def merge(self, other: ELMDeepONet) -> Self:
-        """Take in the functions of another model with the same features, both fitted in blocks."""
+        """Take in the functions of another model, `other`, with the same features, both fitted in blocks."""
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
@@ -219,14 +219,17 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
         """Output functions at the training points, in the shape of the training outputs, or at other points.
 
-        At points (M, d), the outputs are (N, M), at points (H, W, d) they are (N, H, W), with components
-        (N, M, c) or a dictionary. At a `Scattered`, one value for each of its places; at a list of points,
-        one array a function. For a Dask array X, a Dask array that is computed when it is needed; for arrays
-        on disk see `predict_blocks`.
-
-        With `return_std`, the predictions and the standard deviations of their errors, in the same shape; see
-        `interval` for bands. With `derivative` (d,), derivatives instead, so often in each coordinate, as
-        (1, 0): exact ones of the prediction, if the trunk has them (`Legendre`, `Sinusoid`, smooth networks).
+        Parameters
+        ----------
+        X : input functions, in the form of those that `fit` was given. For a Dask array, the outputs are a
+            Dask array that is computed when it is needed; for arrays on disk see `predict_blocks`.
+        points : None: the training points. At points (M, d), the outputs are (N, M), at points (H, W, d) they
+            are (N, H, W), with components (N, M, c) or a dictionary. At a `Scattered`, one value for each of
+            its places; at a list of points, one array a function.
+        return_std : give the predictions and the standard deviations of their errors, in the same shape; see
+            `interval` for bands.
+        derivative : (d,), derivatives instead, so often in each coordinate, as (1, 0): exact ones of the
+            prediction, if the trunk has them (`Legendre`, `Sinusoid`, smooth networks).
         """
         fitted = self._fitted()
         if is_dask(X):
@@ -246,7 +249,10 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         return fitted.predict(X, Z, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 over all functions and points together; `relative_l2` is the usual error."""
+        """R^2 of predictions for X against y, over all functions and points; weights `sample_weight` (N,).
+
+        `relative_l2` is the usual error.
+        """
         return r2_of(self.predict(X), y, sample_weight)
 
     def summary(self) -> str:
@@ -260,7 +266,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         self._memory = Memory.of(rows, fitted.seen(rows))
 
     def novelty(self, X: Any) -> np.ndarray:
-        """How far each input (N,) is from the training functions: above 1, beyond all of them.
+        """How far each input of X is from the training functions, (N,): above 1, beyond all of them.
 
         The larger of two: its leverage among the training inputs, and its standard deviation given them (see
         `interval`), each compared with the largest of a training function that is left out.
@@ -273,15 +279,19 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         return np.maximum(novelty, confidence.variance.novelty(fitted.operator, Z))
 
     def is_training_function(self, X: Any) -> np.ndarray:
-        """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
+        """Which of the inputs X are training functions, (N,), to the last bit; after `load` too."""
         return self._remembered().has(self._fitted().inputs.rows(self, X))
 
     def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
         """Which n of the candidate inputs to simulate next: their indices (n,), the most telling first.
 
-        Candidates come as the inputs of `predict`. Chosen is what lowers the variance summed over all
-        candidates most, see `elmonet.suggestion`; training functions and repeats are never chosen. After
-        `load` too, if the training inputs were saved.
+        Chosen is what lowers the variance summed over all candidates most; training functions and repeats
+        are never chosen. After `load` too, if the training inputs were saved.
+
+        Parameters
+        ----------
+        candidates : inputs, in the form of those that `predict` takes.
+        n : how many.
         """
         fitted = self._fitted()
         return suggest(fitted.inputs, self._remembered(), fitted.inputs.rows(self, candidates), n)
@@ -296,11 +306,15 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     ) -> None:
         """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
 
-        Random weights are stored as their seed, so that the file stays small, or in full with
-        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. With
-        ``sums=True``, a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
-        What bands need is part of the file, 48 numbers for each feature of the branch; ``bands=False`` leaves
-        it out. So are the training inputs, which `suggest` needs; ``inputs=False`` leaves them out.
+        The file is safetensors: no pickle, and nothing runs on loading.
+
+        Parameters
+        ----------
+        path : of the file, as ``"operator.elmonet"``.
+        weights : store random weights in full; otherwise as their seed, so that the file stays small.
+        sums : a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
+        bands : keep what bands need, 48 numbers for each feature of the branch.
+        inputs : keep the training inputs, which `suggest` needs.
         """
         fitted = self._fitted()
         if sums and self._blocks is None:

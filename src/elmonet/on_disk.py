@@ -17,7 +17,9 @@ __all__ = ["fit_blocks", "load", "predict_blocks"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote, an `ELMDeepONet` or a `LayeredELMDeepONet`: the same predictions.
+    """Read a model that `save` wrote to the file `path`, an `ELMDeepONet` or a `LayeredELMDeepONet`.
+
+    It gives the same predictions, bit for bit.
 
     Raises `FileError` for anything but a whole model's file.
     """
@@ -67,7 +69,13 @@ def fit_blocks(
 def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
     """Predict for functions that are read in blocks, and write each block to `out` (N, M) at once.
 
-    `out` is anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
+    Parameters
+    ----------
+    model : a fitted model.
+    u : (N, ...), anything that gives rows by slicing, as in `fit_blocks`.
+    out : anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
+    points : where to predict, as in `ELMDeepONet.predict`; None: at the training points.
+    rows : how many functions make a block.
     """
     if tuple(out.shape)[:1] != tuple(u.shape)[:1]:
         raise InputError(

@@ -40,7 +40,7 @@ class Operator:
 
     @classmethod
     def of(cls, branch: Any, trunk: Any, solution: Solution, T: np.ndarray) -> Self:
-        """From a solution with the trunk's features T (M, p2) at the training points."""
+        """From branch, trunk and a solution with the trunk's features T (M, p2) at the training points."""
         C, lift, basis = solution.C, solution.lift, solution.basis
         if C is None or basis is None:  # of a solver that gives W alone
             C, lift, basis = solution.W, None, T

@@ -295,20 +295,20 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         return self._best().interval(X, coverage, of, points)
 
     def calibrate(self, X: Any, y: Any) -> Self:
-        """Make the bands from functions that the model has not seen, as by `ELMDeepONet.calibrate`."""
+        """Make the bands from functions X, y that the model has not seen, as by `ELMDeepONet.calibrate`."""
         self._best().calibrate(X, y)
         return self
 
     def calibration(self, X: Any, y: Any) -> Calibration:
-        """How well the bands hold on other functions, as by `ELMDeepONet.calibration`."""
+        """How well the bands hold on other functions X, y, as by `ELMDeepONet.calibration`."""
         return self._best().calibration(X, y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 over all functions and points together, as by `ELMDeepONet.score`."""
+        """R^2 of y over all functions X and points together, as by `ELMDeepONet.score`."""
         return self._best().score(X, y, sample_weight)
 
     def novelty(self, X: Any) -> np.ndarray:
-        """How far each input (N,) is from the training functions: above 1, beyond all of them."""
+        """How far each input of X is from the training functions, (N,): above 1, beyond all of them."""
         return self._best().novelty(X)
 
     def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
@@ -336,7 +336,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         bands: bool = True,
         inputs: bool = True,
     ) -> None:
-        """Write `best_model_`, with its expected error and summary, to a file that `load` reads.
+        """Write `best_model_`, with its expected error and summary, to the file `path`, which `load` reads.
 
         `weights`, `bands` and `inputs` are those of `ELMDeepONet.save`.
         """

@@ -20,12 +20,22 @@ class OperatorData:
 
     Row i of `u` holds u_i(x_j) at the sensors x_j; row i of `s`, G(u_i)(y_j) at the points y_j.
 
-    Shapes: `u_train`, `u_test` (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order,
-    or a dict of such arrays for several input functions; `s_train`, `s_test` (N, M), (N, M, c) for c
-    components, grids (N, H, W) with M = H * W in C order, or `Scattered`; `sensors` (m, d); `points` (M, d);
-    `components` c names; `axes` d names of the points' coordinates. All but the training functions
-    may be None. Raises `InputError` where they disagree.
+    Raises `InputError` where shapes disagree.
 
+    Parameters
+    ----------
+    u_train, u_test : (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order, or a
+        dictionary of such arrays for several input functions.
+    s_train, s_test : (N, M), (N, M, c) for c components, grids (N, H, W) with M = H * W in C order, or
+        `Scattered`.
+    sensors : (m, d), where the inputs are known.
+    points : (M, d), where the outputs are known.
+    name : of the data set.
+    components : the names of the c components.
+    axes : the names of the points' d coordinates.
+
+    Examples
+    --------
     >>> x = np.linspace(0, 1, 5)[:, None]
     >>> u = np.ones((3, 5))
     >>> OperatorData(u, u * x.T, u[:2], u[:2] * x.T, sensors=x, points=x, name="mean")

@@ -88,7 +88,7 @@ class Scattered:
         return int(self.index.max()) + 1
 
     def of_functions(self, rows: Any) -> Self:
-        """Those of some functions (an array of their indices), numbered from 0 in that order."""
+        """Those of some functions, `rows` (an array of their indices), numbered from 0 in that order."""
         rows = np.asarray(rows)
         new = np.full(max(self.n_functions, int(rows.max()) + 1), -1)
         new[rows] = np.arange(len(rows))

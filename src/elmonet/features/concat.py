@@ -50,7 +50,7 @@ class Concat(FeatureMap, _BaseComposition):
 
     @classmethod
     def of(cls, *parts: Any) -> Concat:
-        """Concatenate maps, naming each after its class and flattening concatenations."""
+        """Concatenate maps, the parts, naming each after its class and flattening concatenations."""
         flat = []
         for part in parts:
             flat += [member for _, member in part.maps] if isinstance(part, Concat) else [part]
@@ -162,6 +162,6 @@ class Concat(FeatureMap, _BaseComposition):
         return self._get_params("maps", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings, those of members as ``name__setting``."""
+        """Change settings to the params given, those of members as ``name__setting``."""
         self._set_params("maps", **params)
         return self

@@ -59,7 +59,7 @@ class WithBands:
         return fitted.interval(X, Z, points, confidence, coverage, of)
 
     def calibrate(self, X: Any, y: Any) -> Self:
-        """Make the bands from functions that the model has not seen, with outputs y at the training points.
+        """Make the bands from functions X that the model has not seen, with outputs y at the training points.
 
         For models whose fit leaves no function out: fitted in blocks, or by a solver of one's own. For
         others it is not needed.
@@ -73,7 +73,7 @@ class WithBands:
         return self
 
     def calibration(self, X: Any, y: Any) -> Calibration:
-        """How well the bands hold on other functions, with outputs y at the training points: print it."""
+        """How well the bands hold on other functions X, with outputs y at the training points: print it."""
         confidence, fitted = self._confident(), self._fitted()
         rows, y = self._unseen(X, y)
         coefficients, g = confidence.with_coefficients(fitted.operator, fitted.seen(rows))
@@ -113,9 +113,10 @@ class WithBands:
 
     def _new_confidence(self) -> Confidence | None:
         """From the training functions, if they are at hand."""
-        fitted, training = self._fitted(), self._training
+        training = self._training
         if training is None:
             return None
+        fitted = self._fitted()
         solution = fitted.solution
         if solution.error_kind in LEFT_OUT and solution.fit is not None:
             promised = None if self._promise is None else self._promise.error

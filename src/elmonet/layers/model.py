@@ -154,7 +154,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
     def interval(
         self, u: Any, coverage: float = 0.9, of: str = "points", points: Any = None
     ) -> tuple[Any, Any]:
-        """Lower and upper ends of bands around `predict`, in its shapes, as by `ELMDeepONet.interval`.
+        """Lower and upper ends of bands around ``predict(u)``, in its shapes, as by `ELMDeepONet.interval`.
 
         They come from the functions that were held out of all layers, and are wider where the last layer
         still changed much.
@@ -167,7 +167,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return found.finished(low, there), found.finished(high, there)
 
     def calibrate(self, u: Any, s: Any) -> Self:
-        """Make the bands from functions that the model has not seen: outputs s at the training points."""
+        """Make the bands from functions u that the model has not seen: outputs s at the training points."""
         found = self._fitted().calibrated(self._given(u), self._truth(s))
         if found is None:
             raise InputError(f"calibrate needs functions to learn from, at least two; got {count_of(u)}.")
@@ -175,7 +175,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return self
 
     def calibration(self, u: Any, s: Any) -> Calibration:
-        """How well the bands hold on other functions, with outputs s at the training points: print it."""
+        """How well the bands hold on other functions u, with outputs s at the training points: print it."""
         found = self._fitted()
         form, bands, truth = found.form, found.confident().bands, self._truth(s)
         states, spread = found.with_spread(self._given(u), form.grid, form.order)
@@ -183,7 +183,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return calibration_of(bands, missed, spread, 1.0, float(np.sqrt(np.mean(truth**2))))
 
     def novelty(self, u: Any) -> np.ndarray:
-        """How far each input (N,) is from the training functions: above 1, beyond all of them.
+        """How far each input of u is from the training functions, (N,): above 1, beyond all of them.
 
         It is measured through the windows of the layers, where a function is most unusual.
         """
@@ -192,7 +192,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return found.novelty(form.channels(self._given(u), form.grid, form.order), form.grid)
 
     def is_training_function(self, u: Any) -> np.ndarray:
-        """Which of the inputs (N,) are training functions, to the last bit; after `load` too."""
+        """Which of the inputs u are training functions, (N,), to the last bit; after `load` too."""
         form = self._fitted().form
         if form.points_of(u) != len(form.order):  # on another grid
             return np.zeros(count_of(u), bool)
@@ -212,7 +212,10 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         return roll_out(found, self._given(u0), steps)
 
     def score(self, u: Any, s: Any, sample_weight: Any = None) -> float:
-        """R^2 over all functions and points together; `relative_l2` is the usual error."""
+        """R^2 of predictions for u against s, over all functions and points; weights `sample_weight` (N,).
+
+        `relative_l2` is the usual error.
+        """
         return r2_of(self.predict(u), s, sample_weight)
 
     def summary(self) -> str:
@@ -229,9 +232,14 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
     ) -> None:
         """Write the model to one file, from which `load` gives the same predictions bit for bit.
 
-        Random weights are stored as their seed, so that the file stays small, or in full with
-        ``weights=True``. The file is safetensors: no pickle, and nothing runs on loading. ``bands=False``
-        leaves out what bands need, ``inputs=False`` the training inputs, which `suggest` needs.
+        The file is safetensors: no pickle, and nothing runs on loading.
+
+        Parameters
+        ----------
+        path : of the file, as ``"operator.elmonet"``.
+        weights : store random weights in full; otherwise as their seed, so that the file stays small.
+        bands : keep what bands need.
+        inputs : keep the training inputs, which `suggest` needs.
         """
         found = self._fitted()
         write(path, *to_store(found, self._memory, self.summary(), weights, bands=bands, inputs=inputs))

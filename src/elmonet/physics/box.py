@@ -65,7 +65,7 @@ class Box:
         return self.corners
 
     def between(self, axis: int, low: float, high: float) -> Box:
-        """The part of the box with coordinate `axis` between two numbers."""
+        """The part of the box with coordinate `axis` between the numbers `low` and `high`."""
         ends: dict[str, Any] = dict(zip(self.names, self.corners.T, strict=True))
         ends[self.names[axis]] = (low, high)
         return Box(
@@ -75,12 +75,15 @@ class Box:
     def inside(self, degrees: tuple[int, ...], more: int = 3) -> Part:
         """A grid of Gauss points, denser towards the faces, of uniform ones along periodic coordinates.
 
-        There are `more` points than functions of that degree in each coordinate.
+        There are `more` points than functions of the degrees in each coordinate.
         """
         return Part(grid_points(self._axes(degrees, more)))
 
     def part(self, name: str, degrees: tuple[int, ...], more: int = 3) -> Part:
-        """Points on a face, which is named as "x=0"; or on an edge, "x=0, y=0"."""
+        """Points on a face, with a name as "x=0", or on an edge, "x=0, y=0".
+
+        `degrees`, `more`: see `inside`.
+        """
         fixed = self.fixed(name)
         axes = self._axes(degrees, more)
         for j, value in fixed.items():
@@ -93,7 +96,7 @@ class Box:
         return Part(points, normals)
 
     def fixed(self, name: str) -> dict[int, float]:
-        """The coordinates that have one value on a part, with their values."""
+        """The coordinates that have one value on the part `name`, with their values."""
         found = {}
         for own in str(name).split(","):
             place = _PLACE.fullmatch(own)

@@ -83,7 +83,7 @@ class Domain:
         return Part(self._inside)
 
     def part(self, name: str, degrees: tuple[int, ...]) -> Part:
-        """The points on a part of the boundary."""
+        """The points on the part `name` of the boundary, whatever the degrees."""
         if name not in self.boundary:
             raise InputError(
                 f"a condition belongs to a part of the boundary, {', '.join(self.boundary)}; got {name!r}."

@@ -120,7 +120,15 @@ class PDE:
         return new
 
     def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
-        """Solutions at points (M, d) for input functions u (N, m) at sensors: pairs to train on."""
+        """Solutions for input functions: pairs to train on.
+
+        Parameters
+        ----------
+        u : (N, m), input functions at the sensors; several inputs come as a dictionary.
+        sensors : (m, d), where they are known; of several inputs, by name.
+        points : (M, d), where solutions are wanted. None: a uniform grid, of 200 points on a line, 64 x 64 in
+            a plane, 16 x 16 x 16 in space; of a `Domain`, its own.
+        """
         found = self.solved(u, sensors, points)
         s, components = found.s, None
         if isinstance(s, dict):
@@ -133,11 +141,14 @@ class PDE:
     def solved(
         self, u: Any, sensors: Any, points: Any = None, *, data: Any = None, progress: Any = None
     ) -> Pairs:
-        """The same with an account; `progress` is called with the share that is done.
+        """The same with an account of how it went.
 
-        `points` None: a uniform grid, of 200 points on a line, 64 x 64 in a plane, 16 x 16 x 16 in space; of
-        a `Domain`, its own. `data`: outputs of some functions, as an `OperatorData`, ``(u, s)`` or
-        ``(u, s, points)``; what they say of the equation corrects all solutions.
+        Parameters
+        ----------
+        u, sensors, points : as in `solve`.
+        data : outputs of some functions, as an `OperatorData`, ``(u, s)`` or ``(u, s, points)``; what they
+            say of the equation corrects all solutions.
+        progress : a function that is called with the share that is done.
         """
         begun = perf_counter()
         where = self._usual_points() if points is None else points

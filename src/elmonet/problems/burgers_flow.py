@@ -27,10 +27,18 @@ def burgers(
 
     The benchmark of Li et al. (Fourier neural operator, 2021), as its files were made: u(., 0) is from the
     Gaussian field N(0, 625 (-d^2/dx^2 + 25)^-2) of the periodic unit interval, without its mean, see
-    `random_waves`; the equation is in z. Inputs and outputs are at the same `n_points` uniform points of
-    [0, 1] with both ends, where the first and the last value agree. One seed gives the same functions at any
-    points. The solution is exact up to rounding, see `cole_hopf`.
+    `random_waves`; the equation is in z. Inputs and outputs are at the same uniform points of [0, 1] with
+    both ends, where the first and the last value agree. The solution is exact up to rounding (`cole_hopf`).
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions, at any points.
+    n_points : number of points.
+    viscosity, final_time : as above.
+
+    Examples
+    --------
     >>> burgers(20, 10)
     OperatorData 'burgers': 20 training and 10 test functions
       u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D
@@ -50,13 +58,23 @@ def burgers_steps(
     n_points: int = 128,
     viscosity: float = 0.1,
 ) -> OperatorData:
-    """Make pairs u(., t) -> u(., t + dt) of Burgers' equation, for `n_train` + `n_test` whole trajectories.
+    """Make pairs u(., t) -> u(., t + dt) of Burgers' equation, from whole trajectories.
 
     Equation, points and initial values are those of `burgers`: with the same seed, the same. Each trajectory
     gives the `n_steps` pairs t = 0, dt, ..., (n_steps - 1) dt, one after the other. Of the test trajectories,
     ``data.u_test[::n_steps]`` are the initial values, and what follows at t = dt, ..., n_steps dt is
     ``data.s_test.reshape(n_test, n_steps, n_points)``.
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test trajectories.
+    seed : the same seed gives the same functions, at any points.
+    n_steps, dt : number of steps of a trajectory, and how long a step is.
+    n_points : number of points.
+    viscosity : as in `burgers`.
+
+    Examples
+    --------
     >>> burgers_steps(3, 2)
     OperatorData 'burgers_steps': 60 training and 40 test functions
       u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D

@@ -22,10 +22,17 @@ _NEGLIGIBLE = 8.6
 def solve_burgers(u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity: float = 0.1) -> np.ndarray:
     """Solve u_t + u u_z = viscosity u_zz with z = 2 pi x, on the circle, from u0 to each of the times.
 
-    `u0`: (N, P) at P uniform points of [0, 1] with both ends, so that the first and the last value agree, as
-    `burgers` makes them; between its points it is the trigonometric polynomial through them. `times`: (T,),
-    each at least 0. Returns u at the same points, (N, T, P).
+    Returns u at the points of u0, (N, T, P).
 
+    Parameters
+    ----------
+    u0 : (N, P) at P uniform points of [0, 1] with both ends, so that the first and the last value agree, as
+        `burgers` makes them; between its points it is the trigonometric polynomial through them.
+    times : (T,), each at least 0.
+    viscosity : as above.
+
+    Examples
+    --------
     >>> x = np.linspace(0, 1, 65)
     >>> u = solve_burgers(np.sin(2 * np.pi * x)[None], [0.5, 1.0])
     >>> u.shape

@@ -32,6 +32,15 @@ def darcy(
     grid of the same kind, by finite volumes of order 2 on that grid. In both, and in `sensors`
     and `points`, the first coordinate is the slow one.
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions.
+    n_sensors, n_points : points along each side of the grids of kappa and of s.
+    length_scale : of the Gaussian field, see `gaussian_field`.
+
+    Examples
+    --------
     >>> darcy(3, 2)
     OperatorData 'darcy': 3 training and 2 test functions
       u (N, 30, 30) at 900 sensors in 2-D -> s (N, 2500) at 2500 points in 2-D

@@ -30,13 +30,20 @@ def gaussian_field(
 
         cov(g(x), g(x')) = exp(-|x - x'|^2 / (2 length_scale^2))
 
-    `points`: an array (P,) or (P, d) of scattered points gives (n, P); a tuple of 1-D axes gives
-    the values on their tensor grid, (n, len(axis_0), len(axis_1), ...).
-
     The field is sampled by its Karhunen-Loeve modes, the negligible ones dropped, without jitter:
     the functions are smooth down to rounding. One seed gives the same functions at any points with
     the same bounding box, and the first functions stay (up to rounding) when `n` grows.
 
+    Parameters
+    ----------
+    points : an array (P,) or (P, d) of scattered points gives (n, P); a tuple of 1-D axes gives the values
+        on their tensor grid, (n, len(axis_0), len(axis_1), ...).
+    n : how many functions.
+    length_scale : how far apart values are that hardly know of each other, as above.
+    seed : a number, or a generator of random numbers.
+
+    Examples
+    --------
     >>> x = np.linspace(0, 1, 50)
     >>> gaussian_field(x, n=3, length_scale=0.1).shape
     (3, 50)

@@ -30,10 +30,18 @@ def inverse_source(
 
         u_t = diffusion u_xx + reaction u^2 + s(x),   u(0, x) = 0,   u(t, 0) = u(t, 1) = 0.
 
-    u(1, .) at `n_sensors` and s at `n_points` uniform points of [0, 1]. `noise` adds independent
-    normal errors to the inputs, of training and test, with standard deviation `noise` times the
-    root mean square of that input function; it does not change the functions.
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions.
+    noise : adds independent normal errors to the inputs, of training and test, with standard deviation
+        `noise` times the root mean square of that input function; it does not change the functions.
+    n_sensors, n_points : number of uniform points of [0, 1] where u(1, .), and s, are known.
+    length_scale : of the Gaussian field, see `gaussian_field`.
+    diffusion, reaction : as above.
 
+    Examples
+    --------
     >>> inverse_source(20, 10, noise=0.01)
     OperatorData 'inverse_source': 20 training and 10 test functions
       u (N, 100) at 100 sensors in 1-D -> s (N, 100) at 100 points in 1-D

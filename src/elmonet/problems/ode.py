@@ -27,9 +27,17 @@ def antiderivative(
 ) -> OperatorData:
     """Make pairs u -> s with s(x) = integral of u from 0 to x, for u from a Gaussian field.
 
-    u at `n_sensors` and s at `n_points` uniform points of [0, 1]; both come from the same
-    polynomial, which resolves the field to rounding.
+    Both come from the same polynomial, which resolves the field to rounding.
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions.
+    n_sensors, n_points : number of uniform points of [0, 1] where u, and s, are known.
+    length_scale : of the Gaussian field, see `gaussian_field`.
+
+    Examples
+    --------
     >>> antiderivative(20, 10)
     OperatorData 'antiderivative': 20 training and 10 test functions
       u (N, 100) at 100 sensors in 1-D -> s (N, 100) at 100 points in 1-D
@@ -48,9 +56,17 @@ def nonlinear_ode(
 ) -> OperatorData:
     """Make pairs u -> s with s' = -0.1 s^2 + u, s(0) = 0, for u from a Gaussian field.
 
-    u at `n_sensors` and s at `n_points` uniform points of [0, 1]; with the same seed, u is the same
-    as in `antiderivative`.
+    With the same seed, u is the same as in `antiderivative`.
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions.
+    n_sensors, n_points : number of uniform points of [0, 1] where u, and s, are known.
+    length_scale : of the Gaussian field, see `gaussian_field`.
+
+    Examples
+    --------
     >>> nonlinear_ode(20, 10)
     OperatorData 'nonlinear_ode': 20 training and 10 test functions
       u (N, 100) at 100 sensors in 1-D -> s (N, 100) at 100 points in 1-D

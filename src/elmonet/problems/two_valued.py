@@ -41,6 +41,14 @@ def darcy_two_valued(
     Solved by finite volumes on a mesh of at least 112 x 112 cells that contains the points. As the materials'
     boundaries are rough, s converges with order 1: its relative error is about 1e-3.
 
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions, at any points.
+    n_points : points along each side of the grid.
+
+    Examples
+    --------
     >>> darcy_two_valued(3, 2)
     OperatorData 'darcy_two_valued': 3 training and 2 test functions
       u (N, 29, 29) at 841 sensors in 2-D -> s (N, 841) at 841 points in 2-D

@@ -61,7 +61,7 @@ class Pinv(BaseEstimator):
         return self.solve_problem(Problem.of(T, B, G, sizes, groups, rcond=rcond))
 
     def solve_problem(self, problem: Problem) -> Solution:
-        """The same, for a `Problem`."""
+        """The same, for a `Problem`: the matrices of the problem, checked once."""
         if problem.is_zero():
             return problem.zero_solution()
         spectrum = Spectrum.from_svd(problem.B, self.rcond)

@@ -80,7 +80,7 @@ class Ridge(BaseEstimator):
         return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64))
 
     def solve_problem(self, problem: Problem) -> Solution:
-        """The same, for a `Problem`."""
+        """The same, for a `Problem`: the matrices of the problem, checked once."""
         alpha, candidates = self.checked()
         if alpha == 0:
             return Pinv().solve_problem(problem)

@@ -1,0 +1,87 @@
+"""The site: ``make site`` builds it from these pages, the docstrings and examples/, without network."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import site_docstrings
+import site_links
+
+import elmonet
+
+project = "elmonet"
+author = "The elmonet developers"
+copyright = author
+release = version = elmonet.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["**sg_execution_times.rst"]
+html_title = "elmonet"
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_nav_level": 1,
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "secondary_sidebar_items": ["page-toc"],
+}
+smartquotes = False  # in docstrings quotes are code
+highlight_language = "none"  # indented blocks of the pages are formulas and shell commands
+
+# Markdown as GitHub shows it: links to headings by the same anchors.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+
+# Docstrings are plain text; site_docstrings makes them what Sphinx reads. `name` is a link if it is public.
+default_role = "py:obj"
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 70
+python_use_unqualified_type_names = True
+
+# Shell prompts and outputs are not copied.
+copybutton_prompt_text = r"^\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "site_gallery.Order",
+    "capture_repr": (),
+    "image_srcset": ["2x"],
+    "thumbnail_size": (400, 280),
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "plot_gallery": True,
+    "remove_config_comments": True,
+    "abort_on_example_error": False,
+    "only_warn_on_example_error": True,
+    "matplotlib_animations": False,
+}
+
+
+def setup(app):
+    """Connect what makes links and docstrings fit."""
+    site_links.setup(app)
+    site_docstrings.setup(app)

@@ -1,0 +1,82 @@
+"""The reference is complete: every public name, and a type and words for each of its parameters."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import elmonet
+from elmonet import physics, plot, problems
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "api"
+MODULES = {"elmonet": elmonet, "elmonet.physics": physics, "elmonet.plot": plot, "elmonet.problems": problems}
+PUBLIC = {
+    f"{module}.{name}": getattr(MODULES[module], name)
+    for module in MODULES
+    for name in MODULES[module].__all__
+    if not inspect.ismodule(getattr(MODULES[module], name))
+}
+
+
+def methods(cls):
+    """The public methods and properties that this library gives a class, by name."""
+    for name in dir(cls):
+        made_by = next(base for base in cls.__mro__ if name in vars(base))
+        thing = vars(made_by)[name]
+        if name.startswith("_") or not made_by.__module__.startswith("elmonet"):
+            continue
+        if isinstance(thing, property):
+            yield name, thing.fget
+        elif isinstance(thing, classmethod | staticmethod) or inspect.isfunction(thing):
+            yield name, getattr(cls, name)
+
+
+CALLABLE = {
+    **{
+        name: thing
+        for name, thing in PUBLIC.items()
+        if not (inspect.isclass(thing) and issubclass(thing, Exception))
+    },
+    **{
+        f"{name}.{method}": function
+        for name, thing in PUBLIC.items()
+        if inspect.isclass(thing)
+        for method, function in methods(thing)
+    },
+}
+
+
+def doc_of(name, told=()):
+    """A docstring, with those that it refers to: "as in `predict`", "those of `ELMDeepONet.fit`"."""
+    doc = inspect.getdoc(CALLABLE[name])
+    owner = name.rpartition(".")[0]
+    for other in re.findall(r"\b(?:as in|as by|those of|see) `([\w.]+)`", doc):
+        for full in {f"{owner}.{other}", f"elmonet.{other}"} & CALLABLE.keys() - {name, *told}:
+            doc += "\n" + doc_of(full, (name, *told))
+    return doc
+
+
+def test_every_name_is_in_the_reference():
+    pages = "\n".join(page.read_text("utf-8") for page in REFERENCE.glob("*.rst"))
+    shown = re.findall(r"^\.\. auto\w+:: (\S+)", pages, re.MULTILINE)
+    assert sorted(PUBLIC) == sorted(name for name in shown if name in PUBLIC)
+
+
+def test_everything_public_has_a_docstring():
+    silent = [name for name, thing in (PUBLIC | CALLABLE).items() if not inspect.getdoc(thing)]
+    assert not silent
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_every_parameter_has_a_type_and_words(name):
+    parameters = [
+        p for p in inspect.signature(CALLABLE[name]).parameters.values() if p.name not in ("self", "cls")
+    ]
+    assert not [p.name for p in parameters if p.annotation is p.empty], "without a type"
+    doc = doc_of(name)
+    assert not [p.name for p in parameters if not re.search(rf"\b{p.name}\b", doc)], "without words"
+    if name in PUBLIC and len(parameters) > 2:  # a list is easier to read than a sentence
+        entries = re.findall(r"^((?:\w+, )*\w+) :", doc, re.MULTILINE)
+        listed = {name for entry in entries for name in entry.split(", ")}
+        assert not {p.name for p in parameters} - listed, "not in the list of parameters"
