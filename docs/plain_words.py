@@ -34,7 +34,8 @@ EDGES = (
 )
 # Inside a token: it is code, a formula, or a name that has capitals inside, such as NumPy.
 SYMBOLS = re.compile(r"[\d²³_=+*^<>\\|()\[\]{}&@#~$%§]|--|\w\.\w|\b\w'\w\b|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-ROW_OF_NUMBERS = re.compile(rf"\|.*\| *[<>~{DASHES}-]*\d[^|]*\|")  # of a table: what was measured
+# A row of a table with what was measured; an option of the site.
+NO_LINE = re.compile(rf"\|.*\| *[<>~{DASHES}-]*\d[^|]*\||:\w+:")
 BRITISH = {"isation": "ization", "ise": "ize", "ising": "izing", "yse": "yze", "our": "or", "re": "er"}
 Y, SAME, OR_E = ("y",), ("",), ("", "e")  # what may stand for an ending
 ENDINGS = {
@@ -112,7 +113,7 @@ def lines_of_page(path):
     text = INDENTED.sub(lambda found: "\n" * found[0].count("\n"), path.read_text())
     text = NO_PROSE.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
     lines = enumerate(text.splitlines(), start=1)
-    return ((number, line) for number, line in lines if not ROW_OF_NUMBERS.match(line.strip()))
+    return ((number, line) for number, line in lines if not NO_LINE.match(line.strip()))
 
 
 def lines_of_messages(path):

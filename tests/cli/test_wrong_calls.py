@@ -86,9 +86,9 @@ CONTENT = [
     ("fit data.npz -o m --width 20 --time-budget 3", "--time-budget .*--width.* Remove one of these"),
     (
         "fit two.npz -o m --input a --input b --memory 1GB",
-        "several input functions .*leave out --memory.*--workers",
+        "several input functions .*remove --memory.*--workers",
     ),
-    ("fit triples.npz -o m --memory 2GB", "scattered outputs are .*leave out --memory"),
+    ("fit triples.npz -o m --memory 2GB", "scattered outputs are .*remove --memory"),
     # Where to write.
     ("fit data.npz -o nowhere/m.elmonet", f"'nowhere/m.elmonet': it {NO_FOLDER}"),
     ("fit data.npz -o data.npz/m", NO_FOLDER),
@@ -164,7 +164,7 @@ CONTENT = [
     ("plot vector.elmonet vector.npz -o p.png --interval 0.9 --component r", "'r'; there are p, q"),
     ("plot scattered.elmonet inputs.npz -o p.png --interval 0.9", "where to draw: it needs points and index"),
     ("plot model.elmonet data.npz -o p.png --function 5", "there are 5 functions.* last is .*4, got 5"),
-    ("plot model.elmonet data.npz -o p.png --component 1", "no component '1'; .* leave out --component"),
+    ("plot model.elmonet data.npz -o p.png --component 1", "no component '1'; .* remove --component"),
     ("plot vector.elmonet vector.npz -o p.png --component r", "'r'; there are p, q"),
     ("plot model.elmonet vector.npz -o p.png --output p --output q", "other output functions.*--output NAME"),
     ("plot model.elmonet inputs.npz -o p.png", r"needs output functions.*'inputs.npz'.*u \(20, 100\)"),
