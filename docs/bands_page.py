@@ -50,7 +50,7 @@ def table(results):
 
 def cost_table():
     """What bands cost."""
-    lines = ["| model | beside fit | beside predict | file without, with bands |", "|---|---|---|---|"]
+    lines = ["| model | more than fit | more than predict | file without, with bands |", "|---|---|---|---|"]
     for row in json.loads(COST.read_text()):
         fit, predict = row["bands"] / row["fit"], row["interval"] / row["predict"] - 1
         sizes = " MB, ".join(f"{row[key] / 1e6:.1f}" for key in ("without_bands", "with_bands"))

@@ -13,7 +13,7 @@ with 1000 random features and a linear block, fitted to 1000 functions, on one t
 the one with which the problem's data were made, for one function at a time. It is more accurate than the
 model, whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid
 of 50 x 50, is not worth replacing for a single solution. The model is worth it where many are needed (a
-batch, an inverse problem, an optimisation) or where a solution takes longer than a millisecond."""
+batch, an inverse problem, a search for a design) or where a solution takes longer than a millisecond."""
 
 HEAD = """\
 | problem | one prediction | each of 200 | error | numerical solver | its time | faster by | in a batch by |

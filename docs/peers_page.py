@@ -73,14 +73,14 @@ def page(rows, cost):
 
 
 INTRODUCTION = """\
-# Nothing to tune, compared with other methods
+# Nothing to set, compared with other methods
 
 Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
 every method on every data set, each in its own process, on {cores}; {date}, commit {commit}. Error: mean
 over the test functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak
 of the process, with Python and the data. The settings of the scikit-learn models, among them how the inputs
 are scaled and, for positive inputs, logarithms, are chosen by three-fold cross-validation of the same error.
-RandONets: the recipe of its paper with the defaults of its toolbox, written anew (benchmarks/rivals.py);
+RandONets: the recipe of its paper with the defaults of its toolbox, written again (benchmarks/rivals.py);
 for points in the plane its trunk had to be extended. Networks are trained for two minutes with the settings
 of their tutorials, and would be better with more time. An FNO needs inputs and outputs on one grid. Files
 of other projects: see their names; inputs of darcy_small and diffusion2d are images."""

@@ -23,40 +23,34 @@ NO_PROSE = re.compile(
     r"\{[a-z]+\}|<[^<>\s][^<>]*>|https?://\S+|arXiv:\S+",
     re.DOTALL | re.MULTILINE,
 )
-WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-TOKEN = re.compile(r"[^\s—–/]+")
-EDGES = "()[]{}.,;:!?\"'’“”*_|…-"
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+")  # a block of code, too
+APOSTROPHE, DASHES = "\N{RIGHT SINGLE QUOTATION MARK}", "\N{EN DASH}\N{EM DASH}"
+WORD = re.compile(rf"[^\W\d_]+(?:['{APOSTROPHE}][^\W\d_]+)*")
+TOKEN = re.compile(rf"[^\s{DASHES}/]+")
+QUOTES = "\"'*_)]" + APOSTROPHE  # that may follow the end of a sentence
+EDGES = (
+    QUOTES
+    + "({[}.,;:!?|-\N{HORIZONTAL ELLIPSIS}\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
 # Inside a token: it is code, a formula, or a name that has capitals inside, such as NumPy.
 SYMBOLS = re.compile(r"[\d²³_=+*^<>\\|()\[\]{}&@#~$%§]|--|\w\.\w|\b\w'\w\b|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-ROW_OF_NUMBERS = re.compile(r"\|.*\| *[-–<>~]*\d[^|]*\|")  # of a table: what was measured
-BRITISH = (
-    ("isation", "ization"),
-    ("ise", "ize"),
-    ("ising", "izing"),
-    ("yse", "yze"),
-    ("our", "or"),
-    ("re", "er"),
-)
-ENDINGS = (
-    ("ies", "y"),
-    ("ied", "y"),
-    ("ily", "y"),
-    ("ier", "y"),
-    ("iest", "y"),
-    ("ably", "able"),
-    ("ibly", "ible"),
-    ("es", ""),
-    ("s", ""),
-    ("ed", ""),
-    ("ed", "e"),
-    ("ing", ""),
-    ("ing", "e"),
-    ("ly", ""),
-    ("er", ""),
-    ("er", "e"),
-    ("est", ""),
-    ("est", "e"),
-)
+# A row of a table with what was measured; an option of the site.
+NO_LINE = re.compile(rf"\|.*\| *[<>~{DASHES}-]*\d[^|]*\||:\w+:")
+BRITISH = {"isation": "ization", "ise": "ize", "ising": "izing", "yse": "yze", "our": "or", "re": "er"}
+Y, SAME, OR_E = ("y",), ("",), ("", "e")  # what may stand for an ending
+ENDINGS = {
+    "ies": Y,
+    "ied": Y,
+    "ily": Y,
+    "ier": Y,
+    "iest": Y,
+    "ably": ("able",),
+    "ibly": ("ible",),
+    "es": SAME,
+}
+ENDINGS |= {"s": SAME, "ly": SAME, "ed": OR_E, "ing": OR_E, "er": OR_E, "est": OR_E}
+END = re.compile(r"(?<!^[A-Z])[.!?]$|^[-#|+]*$|\|$")  # of a sentence, or the beginning of a line or a cell
+TERMS = r"\*\*(.+?)\*\*|^#+ (.*)|\(In other fields: (.*?)\)"  # of the glossary
 BEGINNINGS = ("un", "re", "non")
 
 
@@ -69,13 +63,11 @@ def common_words():
 
 
 def kept_words():
-    """The words of docs/words.txt, and those that docs/glossary.md prints in bold or as headings."""
+    """The words of docs/words.txt, and the terms of docs/glossary.md: in bold, headings, of other fields."""
     lines = (ROOT / "docs" / "words.txt").read_text().splitlines()
     kept = {word.lower() for line in lines if not line.startswith("#") for word in line.split()}
     glossary = ROOT / "docs" / "glossary.md"
-    terms = (
-        re.findall(r"\*\*(.+?)\*\*|^#+ (.*)", glossary.read_text(), re.MULTILINE) if glossary.exists() else []
-    )
+    terms = re.findall(TERMS, glossary.read_text(), re.MULTILINE) if glossary.exists() else []
     return kept | {word.lower() for term in terms for word in WORD.findall(" ".join(term))}
 
 
@@ -86,13 +78,13 @@ def is_known(word, known):
 
 def _forms(word, deeper=True):
     yield word
-    for british, american in BRITISH:
+    for british, american in BRITISH.items():
         if word.endswith(british):
             yield word.removesuffix(british) + american
-    for ending, instead in ENDINGS:
-        stem = word.removesuffix(ending) + instead
-        if word.endswith(ending) and len(stem) > 2:
-            yield from _forms(stem, deeper)
+    for ending, stems in ENDINGS.items():
+        for stem in (word.removesuffix(ending) + instead for instead in stems if word.endswith(ending)):
+            if len(stem) > 2:
+                yield from _forms(stem, deeper)
             if len(stem) > 3 and stem[-1] == stem[-2]:
                 yield stem[:-1]  # planned, fitting
     for beginning in BEGINNINGS:
@@ -101,21 +93,27 @@ def _forms(word, deeper=True):
 
 
 def words_of(text):
-    """The words of a line of prose, with the letters that they have; single letters are symbols."""
+    """The words of a line of prose, each with whether it is a name; single letters are symbols.
+
+    A name is written with a capital inside of a sentence. Words of capitals alone are no names.
+    """
+    before = "."
     for token in TOKEN.findall(text):
-        if SYMBOLS.search(token.strip(EDGES)):
-            continue
-        for word in WORD.findall(token):
-            plain = word.replace("’", "'").removesuffix("'s")
-            if len(plain) > 1:
-                yield plain
+        if not (token.startswith("-") or "()" in token or SYMBOLS.search(token.strip(EDGES))):
+            inside = not END.search(before.rstrip(QUOTES))
+            for word in WORD.findall(token):
+                plain = word.replace(APOSTROPHE, "'").removesuffix("'s")
+                if len(plain) > 1:
+                    yield plain, inside and plain[0].isupper() and not plain.isupper()
+        before = token
 
 
 def lines_of_page(path):
     """The prose of a page in Markdown: (number of the line, text)."""
-    text = NO_PROSE.sub(lambda found: " " + "\n" * found[0].count("\n"), path.read_text())
+    text = INDENTED.sub(lambda found: "\n" * found[0].count("\n"), path.read_text())
+    text = NO_PROSE.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
     lines = enumerate(text.splitlines(), start=1)
-    return ((number, line) for number, line in lines if not ROW_OF_NUMBERS.match(line.strip()))
+    return ((number, line) for number, line in lines if not NO_LINE.match(line.strip()))
 
 
 def lines_of_messages(path):
@@ -150,20 +148,31 @@ def pages():
 
 def modules():
     """All modules that speak to people: not those whose strings are styles, formulas or names of arrays."""
-    silent = {"report/page.py", "data/understand/names.py", "equations/gallery.py"}
+    silent = {"report/page.py", "data/understand/names.py", "equations/gallery.py", "data/lazy.py"}
     root = ROOT / "src" / "elmonet"
     return [path for path in sorted(root.rglob("*.py")) if path.relative_to(root).as_posix() not in silent]
 
 
 def uncommon(paths, lines_of, known):
-    """Where words are that are not known: (path, line, word)."""
-    return [
-        (path.relative_to(ROOT).as_posix(), number, word)
-        for path in paths
-        for number, text in lines_of(path)
-        for word in words_of(text)
-        if not is_known(word.lower(), known)
-    ]
+    """Where words are that are not known, nor names on that page: (path, line, word)."""
+    found = []
+    for path in paths:
+        words = [(number, *word) for number, text in lines_of(path) for word in words_of(text)]
+        names = {word for _, word, is_name in words if is_name}
+        where = path.relative_to(ROOT).as_posix()
+        found += [
+            (where, number, word)
+            for number, word, _ in words
+            if word not in names and not is_known(word.lower(), known)
+        ]
+    return found
+
+
+def words_in_use():
+    """All words of pages and messages that are no names, in lower case."""
+    sources = ((pages(), lines_of_page), (modules(), lines_of_messages))
+    texts = (text for paths, lines_of in sources for path in paths for _, text in lines_of(path))
+    return {word.lower() for text in texts for word, is_name in words_of(text) if not is_name}
 
 
 if __name__ == "__main__":

@@ -105,5 +105,5 @@ def test_what_has_no_logarithm(arguments, settings, message):
 
 def test_new_inputs_without_a_logarithm():
     model = fit(u, s, log_inputs=True)
-    with pytest.raises(InputError, match="least value of X is 0"):
+    with pytest.raises(InputError, match="smallest value of X is 0"):
         model.predict(0 * u)

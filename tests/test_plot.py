@@ -170,7 +170,7 @@ class TestPrediction:
             plot.prediction(fitted(line), line, ax=ax)
 
     def test_refuses_a_figure(self, line):
-        with pytest.raises(InputError, match="or leave them out"):
+        with pytest.raises(InputError, match="or give none"):
             plot.prediction(fitted(line), line, ax=pyplot.figure())
 
     def test_refuses_a_model_of_other_data(self, line):

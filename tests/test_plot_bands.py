@@ -208,7 +208,7 @@ class TestBand:
             plot.band(line, U_NEW, S_NEW[:, :39])
         with pytest.raises(InputError, match="components p, q, and the model has others"):
             plot.band(line, U_NEW, {"p": S_NEW, "q": S_NEW})
-        with pytest.raises(InputError, match="no component 'p'; there is only one: leave it out"):
+        with pytest.raises(InputError, match="no component 'p'; there is only one: remove component"):
             plot.band(line, U_NEW, component="p")
         with pytest.raises(InputError, match="of must be one of 'points', 'function'"):
             plot.band(line, U_NEW, of="values")

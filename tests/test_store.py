@@ -160,10 +160,10 @@ def test_files_that_are_not_ours(data, tmp_path):
     model.save(path)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"version":"2"', b'"version":"3"'))
-    with pytest.raises(FileError, match=r"newer elmonet \(file version 3, .* Upgrade"):
+    with pytest.raises(FileError, match=r"newer elmonet \(file version 3, .* Install a newer"):
         load(path)
     path.write_bytes(whole[:-40])
-    with pytest.raises(FileError, match="truncated"):
+    with pytest.raises(FileError, match="not complete"):
         load(path)
     flipped = bytearray(whole)
     flipped[-20] ^= 1

@@ -242,4 +242,4 @@ def _numeric(array: Any, name: str) -> None:
             "separate values."
         )
     if kind in "OSUMmV":
-        raise InputError(f"{name} has dtype {dtype}; it must hold real numbers (floats or integers).")
+        raise InputError(f"{name} has dtype {dtype}; it must hold real numbers.")

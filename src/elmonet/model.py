@@ -406,7 +406,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
         """A fit in blocks of functions like these, scaled as they are, or as is given."""
         if self.lift is not None:
-            raise InputError("a lift needs all functions at once; in blocks, subtract it from the outputs.")
+            raise InputError("a lift needs all functions at once; in blocks, give outputs minus the lift.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."

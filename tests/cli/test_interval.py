@@ -214,7 +214,7 @@ def test_fit_tells_how_bands_hold_on_test_functions(ok, tmp_path):
         low, high = model.interval(U_NEW, 0.9, of)
         inside[of] = (low <= S_NEW) & (high >= S_NEW)
     values, functions = 100 * inside["points"].mean(), 100 * inside["function"].all(axis=1).mean()
-    assert f"bands for 90 %: {values:.1f} % of values and {functions:.1f} % of whole functions inside" in out
+    assert f"Bands for 90 %: {values:.1f} % of values and {functions:.1f} % of whole functions inside" in out
     told = json.loads(ok("fit d.npz -o m.elmonet --width 40 --json"))["test_coverage"]
     assert told["asked"] == 0.9
     assert told["function"] == pytest.approx(inside["function"].all(axis=1).mean())

@@ -1,4 +1,4 @@
-"""Measurements beside an equation: better than either alone, constants found, and noise that is told."""
+"""Measurements used with an equation: better than either alone, constants found, and noise that is told."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_wrong_data_are_refused_in_words(measured):
     ):
         with pytest.raises(InputError, match=f"(?i){words}"):
             fitted(equation(0.015), data)
-    with pytest.raises(InputError, match="beside an equation"):
+    with pytest.raises(InputError, match="used with an equation"):
         AutoELMDeepONet().fit(u, s, POINTS, data=(u, s))
     with pytest.raises(InputError, match="find must name"):
         equation(0.01, find=("k",))

@@ -27,7 +27,7 @@ def solve(residual=lambda s, u: s.x - u, conditions=START, u=U, sensors=X, point
         (lambda s, u: np.array([s.x - u, s.x + u]), "several equations are a tuple"),
         (lambda s: s.x, "a function of s and u"),
         (lambda s, u, k: s.x - k * u, "constants by name"),
-        (lambda s, u: s.y - u, "s.y is no derivative"),
+        (lambda s, u: s.y - u, "s.y is not a derivative"),
         (lambda s, u, nx: s.x - nx, "Give normals="),
         (3, "is a function that is zero for a solution"),
     ],
@@ -40,8 +40,8 @@ def test_residuals(residual, words):
 @pytest.mark.parametrize(
     ("conditions", "words"),
     [
-        ({"y=0": lambda s, u: s}, 'named as "x=0"'),
-        ({"left": lambda s, u: s}, 'named as "x=0"'),
+        ({"y=0": lambda s, u: s}, 'such as "x=0"'),
+        ({"left": lambda s, u: s}, 'such as "x=0"'),
         ({"x=0.5": lambda s, u: s}, "x is 0 or 1 there"),
         ({"x=0": 0}, "is a function that is zero for a solution"),
         ({"x=0": lambda s, u: u}, "must depend on s"),

@@ -95,7 +95,7 @@ def test_names_that_are_missing():
         (lambda s, u: s.x - u, "write s.v and s.v.x; got s.x"),
         (lambda s, u: (s.v.x - u, s.q.x), "got s.q"),
         (lambda s, u: (s - u, s.v.x), "s has the components v, w: write s.v"),
-        (lambda s, u: (s.v.y, s.w.x), "s.v.y is no derivative"),
+        (lambda s, u: (s.v.y, s.w.x), "s.v.y is not a derivative"),
     ):
         pde = PDE(Box(x=(0, 1)), residual, {"x=0": lambda s, u: (s.v, s.w)}, unknowns=("v", "w"))
         with pytest.raises(InputError, match=words):

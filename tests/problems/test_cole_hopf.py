@@ -140,7 +140,7 @@ def test_blocks_do_not_show(monkeypatch):
     ("arguments", "message"),
     [
         ({"u0": np.zeros(5)}, r"u0 must be \(N, P\) .* got \(5,\)"),
-        ({"u0": np.array([[1.0, 2.0, 3.0]])}, "first and last value differ by 2.*Append the first"),
+        ({"u0": np.array([[1.0, 2.0, 3.0]])}, "first and last value differ by 2.*Add the first"),
         ({"u0": np.array([[0.0, np.nan, 0.0]])}, "u0"),
         ({"times": [-1.0]}, "a time must be a finite number of at least 0, got -1"),
         ({"viscosity": 0.0}, "viscosity must be a finite number above 0"),

@@ -99,7 +99,7 @@ def test_signs_of_singular_vectors_do_not_matter(monkeypatch):
     [
         (np.linspace(0, 1, 5), {"n": 0}, "n must be a whole number of at least 1, got 0"),
         (np.linspace(0, 1, 5), {"length_scale": 0}, "length_scale must be .* above 0, got 0"),
-        (np.linspace(0, 1, 5), {"length_scale": 1e-4}, r"extent of the points, got 0\.0001"),
+        (np.linspace(0, 1, 5), {"length_scale": 1e-4}, r"length of the domain, got 0\.0001"),
         (np.linspace(0, 1, 5), {"seed": -1}, "seed must be a whole number of at least 0"),
         (np.array([0.0, np.nan]), {}, "points must be .* finite"),
         (np.zeros((2, 3, 4)), {}, "tuple of 1-D axes"),

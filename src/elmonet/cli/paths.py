@@ -18,7 +18,7 @@ def require_file(path: Path) -> None:
     """Raise unless there is a file, not empty, or a folder; suggest a name that is nearly right."""
     if path.exists():
         if not path.is_file() and not path.is_dir():
-            raise FileError(f"{str(path)!r} is a device, a socket or a pipe, not a file. Name a file.")
+            raise FileError(f"{str(path)!r} is not a file of data (a device, for example). Name a file.")
         if path.is_file() and path.stat().st_size == 0:
             raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
         return

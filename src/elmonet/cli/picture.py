@@ -169,7 +169,7 @@ def _one(predicted: Any, truth: Any, n: int, wanted: str | None) -> tuple[Any, A
     if chosen not in names:
         raise InputError(
             f"there is no component {chosen!r}; there "
-            + (f"are {', '.join(names)}." if len(names) > 1 else "is only one: leave out --component.")
+            + (f"are {', '.join(names)}." if len(names) > 1 else "is only one: remove --component.")
         )
     called = f"component {chosen}" if chosen.isdecimal() else chosen
     return guesses[chosen], values[chosen], called if len(names) > 1 else ""

@@ -100,8 +100,8 @@ def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np
         if roles.scattered or isinstance(roles.u_train, dict):
             kind = "scattered outputs" if roles.scattered else "several input functions"
             raise InputError(
-                f"{kind} are fitted in memory, not in blocks: leave out --memory, --checkpoint and "
-                f"--workers; in Python data = read({str(path)!r}), then fit(data.u_train, data.s_train)."
+                f"{kind} are fitted in memory, not in blocks: remove --memory, --checkpoint and --workers; "
+                f"in Python data = read({str(path)!r}), then fit(data.u_train, data.s_train)."
             )
         parts = assemble(arrays, roles)
     except BaseException:

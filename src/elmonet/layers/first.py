@@ -34,7 +34,7 @@ def left_out_rows(model: Any) -> np.ndarray:
     found = model._fitted()
     if found.outputs.lift is not None:
         raise InputError(
-            "layers cannot begin with a model that has a lift: subtract the lift from the outputs instead."
+            "layers cannot begin with a model that has a lift: give outputs minus the lift instead."
         )
     try:
         left_out = found.solution.left_out()

@@ -16,7 +16,7 @@ def roll_out(found: Layered, u0: np.ndarray, steps: int) -> np.ndarray:
     """States (n, steps, *shape) from u0 (n, *shape); NaN after one has left what the training covers."""
     form = found.form
     if len(form.parts) > 1 or form.parts[0].channels != max(1, form.outputs.components):
-        raise InputError("rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + dt).")
+        raise InputError("rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + h).")
     out = np.full((len(u0), steps, *u0.shape[1:]), np.nan)
     state, going, there = u0, np.arange(len(u0)), Places(form.grid, form.order)
     for k in range(steps):

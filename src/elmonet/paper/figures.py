@@ -24,15 +24,15 @@ CAPTIONS = {
     "architecture": "The ELM-DeepONet. Branch and trunk are random and stay fixed; the matrix W between them "
     "is all that is learned, by one linear solve.",
     "antiderivative": "The antiderivative of a test function: the truth, the predictions and, below, their "
-    "absolute errors. In brackets are the relative errors on this function.",
+    "absolute errors. The numbers with % are the relative errors on this function.",
     "training": "Errors of the trained DeepONets against the time spent on training. The dashed line is the "
-    "error of the ELM-DeepONet on the same data, and the dot on it the time that took.",
-    "widths": "Test error against the width of the branch, with pseudoinverses and with a penalty chosen by "
+    "error of the ELM-DeepONet on the same data; the dot on it shows the time that took.",
+    "widths": "Test error against the width of the branch, with pseudoinverses and with a ridge chosen by "
     "leave-one-out. At the dotted line there are as many features as training functions.",
     "darcy": "Darcy flow for a test permeability: the solution, the predictions and, below each, its "
     "absolute error. Solutions share one colour scale and errors another; percentages are relative errors.",
     "inverse_source": "Sources recovered from the final state: the truth, the predictions and, below, "
-    "their absolute errors. In brackets are the relative errors on each function.",
+    "their absolute errors. The numbers with % are the relative errors on each function.",
 }
 
 _GREEN, _GREY = "#009E73", "#767676"

@@ -1,4 +1,4 @@
-"""Operators learned from equations alone, beside published numbers: the gallery, run and set in a table."""
+"""Operators learned from equations alone, next to published numbers: the gallery, run and set in a table."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def physics_table(results: dict[str, Any]) -> Table:
     ]
     rows = [_row(GALLERY[name], record) for name, record in results["done"].items()]
     columns = ("problem", "published", "functions", "error", "time")
-    return Table("Operators from equations alone, beside published numbers", columns, rows, notes)
+    return Table("Operators from equations alone, next to published numbers", columns, rows, notes)
 
 
 def _row(problem: Problem, record: dict[str, Any]) -> tuple[str, ...]:

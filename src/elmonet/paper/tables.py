@@ -82,8 +82,8 @@ def verdicts(results: dict[str, Any]) -> Table:
                 speed, error = _faster(ours, beside, effort["epochs"]), _better(ours, beside)
                 rows.append((TITLES[problem], model, speed, error))
     notes = [
-        f"Expected: at least {_SPEED} times as fast as the fastest trained network beside it, and an error "
-        "below that of the best of them. Where that is not so, the cell says NO."
+        f"Expected: at least {_SPEED} times as fast as the fastest trained network of the same table, and an "
+        "error below that of the best of them. Where that is not so, the cell says NO."
     ]
     if any("~" in row[2] for row in rows):
         notes.append(

@@ -47,8 +47,8 @@ def given(axes: Any, count: int) -> np.ndarray:
     found = np.array(axes, dtype=object).ravel()
     if len(found) != count or any(getattr(ax, "name", "") != "rectilinear" for ax in found):
         raise InputError(
-            f"needs {count} matplotlib axes with straight x and y to draw in, got {axes!r}. "
-            f"Make them with plt.subplots(1, {count})[1], or leave them out."
+            f"needs {count} matplotlib axes with straight x and y to draw in, got {axes!r}. Make them with "
+            f"plt.subplots(1, {count})[1], or give none."
         )
     return found
 

@@ -92,7 +92,7 @@ def _component(outputs: OutputForm, wanted: Any) -> tuple[int, str]:
     if chosen not in names and chosen.isdecimal() and int(chosen) < len(names):
         chosen = names[int(chosen)]
     if chosen not in names:
-        there = f"are {', '.join(names)}" if len(names) > 1 else "is only one: leave it out"
+        there = f"are {', '.join(names)}" if len(names) > 1 else "is only one: remove component"
         raise InputError(f"there is no component {wanted!r}; there {there}.")
     called = f"component {chosen}" if chosen.isdecimal() else chosen
     return names.index(chosen), called if len(names) > 1 else ""

@@ -120,7 +120,7 @@ def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
     truth, predicted = (np.ravel(np.asarray(values, float)) for values in (truth, predicted))
     if truth.shape != predicted.shape or truth.size == 0:
         raise InputError(
-            f"parity needs as many predicted as true values, got {predicted.shape} and {truth.shape}."
+            f"plot.parity needs as many predicted as true values, got {predicted.shape} and {truth.shape}."
         )
     (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(4.2, 4.2))
     both = np.concatenate([truth, predicted])

@@ -31,7 +31,7 @@ class Cholesky:
         np.fill_diagonal(K, diagonal)
         self._L, failed = potrf(K, lower=True, overwrite_a=True, clean=False)
         if failed:
-            raise LinAlgError("K + alpha is not positive definite")
+            raise LinAlgError("K + alpha is not positive")
         self._lower = True
         pivots = np.abs(self._L.diagonal())
         self.condition = float(np.sqrt(diagonal.sum()) / pivots.min())  # an estimate

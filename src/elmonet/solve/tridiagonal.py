@@ -99,7 +99,7 @@ class Tridiagonal(Factor):
         (pttrf,) = get_lapack_funcs(("pttrf",), (self.diagonal,))
         S2, beside, failed = pttrf(self.diagonal + alpha, self.beside)
         if failed:  # alpha is above the rounding of B'B, so that this is out of reach
-            raise np.linalg.LinAlgError("B'B + alpha is not positive definite")
+            raise np.linalg.LinAlgError("B'B + alpha is not positive")
         return S2, beside
 
     def _solve(self, GQ: np.ndarray, alpha: float) -> np.ndarray:

@@ -39,7 +39,7 @@ def file_format(path: Path) -> str:
     if path.is_dir():
         return _folder(path, by_name)
     if not path.is_file():
-        raise FileError(f"{str(path)!r} is a device, a socket or a pipe, not a file. Name a file.")
+        raise FileError(f"{str(path)!r} is not a file of data (a device, for example). Name a file.")
     with path.open("rb") as file:
         start = file.read(_START)
     kind = _by_content(path, start, by_name) or by_name or ("csv" if _is_table(start) else None)
@@ -82,7 +82,7 @@ def _by_content(path: Path, start: bytes, by_name: str | None) -> str | None:
             "current PyTorch, torch.load(file), and write the same again with torch.save(tensors, file)."
         )
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf")):
-        raise FileError(f"{str(path)!r} is compressed as a whole. Unpack it first, for example with gunzip.")
+        raise FileError(f"{str(path)!r} is packed as a whole. Unpack it first, for example with gunzip.")
     return (
         "pickle" if start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05" and by_name is None else None
     )

@@ -54,7 +54,7 @@ def _elements(content: np.ndarray, order: str, *, padded: bool = True) -> Iterat
             kind, size, begin, step = kind & 0xFFFF, kind >> 16, at + 4, 8
         if begin + size > len(content):
             raise FileError(
-                f"an element of {size} bytes goes past the end. The file is damaged, or not complete."
+                f"a part of {size} bytes goes past the end. The file is damaged, or not complete."
             )
         yield kind, content[begin : begin + size]
         at += -(-step // 8) * 8 if padded or kind != _PACKED else step

@@ -56,7 +56,7 @@ def _check_codecs(array: Any, path: Path) -> None:
     if names - _HARMLESS:
         raise FileError(
             f"{str(path)!r} is packed by {', '.join(sorted(names - _HARMLESS))[:100]}, which elmonet does "
-            "not run. Write it again with zarr's default compression."
+            "not run. Write it again as zarr does by default."
         )
 
 
