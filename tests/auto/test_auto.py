@@ -170,6 +170,15 @@ def test_saved_and_loaded(fitted, ode, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(ode.u_test), fitted.predict(ode.u_test))
 
 
+def test_a_budget_that_ends_before_all_functions_were_tried():
+    """What is best so far is still fitted to all functions, so that its error is that of all."""
+    data = problems.antiderivative(n_train=1000, n_test=5)
+    model = AutoELMDeepONet(time_budget=1e-9, layers=0, random_state=0)
+    model.fit(data.u_train, data.s_train, points=data.points)
+    assert [trial["functions"] for trial in model.leaderboard_] == [1000, 300]
+    assert model.expected_error_ == pytest.approx(model.best_model_.solution_.loo_error, rel=0.5)
+
+
 def test_a_budget_ends_the_search(ode):
     model = AutoELMDeepONet(time_budget=1e-9, random_state=0)
     model.fit(ode.u_train, ode.s_train, points=ode.points)

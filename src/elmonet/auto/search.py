@@ -102,6 +102,7 @@ class Search:
             kept = self._hopeful(rounds[i - 1], _KEPT if functions <= _MANY else _KEPT_OF_MANY)
             self._tell(f"trying the best {len(kept)} on {functions} functions", 0.2 + 0.6 * i / len(rounds))
             self._forget(rounds[i - 1])
+            self._begun = False  # the best so far is tried on more functions, even if time is up
             self._try([(trial.way, trial.candidate) for trial in kept], functions)
             self._refine(self._best(functions)[0])
         best = self._best(self.trials[-1].functions)[0]
