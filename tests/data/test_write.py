@@ -60,7 +60,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         ("a", {"../u": np.ones(2)}, "cannot be the name of a file"),
         ("a.mat", {"X[0]": np.ones(2)}, "cannot be a name in MATLAB"),
         ("a.csv", ARRAYS, "must have the same number of rows"),
-        ("a.csv", {"a,b": np.ones(2)}, "words without commas"),
+        ("a.csv", {"a,b": np.ones(2)}, "letters, digits and _"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, name, arrays, message):

@@ -139,7 +139,9 @@ def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
         columns = range(array[0].size)
         names += [name] if array.ndim == 1 else [f"{name}{apart}{i}" for i in columns]
     if any(set(name) & set(',\n\r"#') for name in names) or not any(not name.isdigit() for name in names):
-        raise InputError(f"names of columns must be words of letters, digits and _, got {', '.join(arrays)}.")
+        raise InputError(
+            f"names of columns must be words. Use letters, digits and _; got {', '.join(arrays)}."
+        )
     table = np.concatenate([array.reshape(len(array), -1) for array in arrays.values()], axis=1)
     np.savetxt(path, table, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
 

@@ -65,7 +65,7 @@ def _error(account: Account, tested: Tested | None) -> list[Markup]:
     elif np.isinf(interval[1]):
         sure = f"With fewer than {FEWEST} functions, nothing can be said of how sure this is."
     else:
-        sure = f"In 90 of 100 cases it lies between {percent(interval[0])} and {percent(interval[1])}."
+        sure = f"In 90 of 100 cases it lies between {percent(interval[0], 2)} and {percent(interval[1], 2)}."
     parts.append(element("p", sure))
     if account.physics is not None:
         solver = percent(account.physics.error)
