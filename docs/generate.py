@@ -8,8 +8,9 @@ auto_cost.json; writes docs/peers.md, its figures, and README's other table; fro
 docs/inference.md; from layers.json, the table of docs/layers.md, which README has too, and its figure; from
 bands.json, bands_cost.json and novelty.json, the tables of docs/error-bars.md; from small_n.json, that of
 docs/method.md; from suggest.json, the table and the figure of docs/next-simulation.md; from physics.json, the
-table of docs/physics.md.
-A test fails if they disagree. Draws the pictures of docs/your-data.md, and README's.
+table of docs/physics.md; from limits.json, the tables of docs/when-not.md.
+A test fails if they disagree. Draws the pictures of docs/your-data.md, of docs/tutorials/my-data.md, and
+README's.
 """
 
 import re
@@ -24,6 +25,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import bands_page  # noqa: E402
 import inference_page  # noqa: E402
 import layers_page  # noqa: E402
+import limits_page  # noqa: E402
 import peers_page  # noqa: E402
 import physics_page  # noqa: E402
 import small_page  # noqa: E402
@@ -83,9 +85,15 @@ def physics():
     return filled("docs/physics.md", gallery=physics_page.gallery(physics_page.load()))
 
 
+def when_not():
+    """docs/when-not.md with its tables."""
+    return filled("docs/when-not.md", **limits_page.tables())
+
+
 def main():
     import data_pictures  # these need matplotlib
     import front_picture
+    import tutorial_pictures
 
     results = read_results(PAPER / "results.json")
     write_report(results, PAPER)
@@ -102,9 +110,11 @@ def main():
     layers_page.figure(layers_page.load(), ROOT / "docs" / "figures" / "layers.png")
     (ROOT / "docs" / "next-simulation.md").write_text(next_simulation())
     (ROOT / "docs" / "physics.md").write_text(physics())
+    (ROOT / "docs" / "when-not.md").write_text(when_not())
     suggest_page.figure(suggest_page.load(), ROOT / "docs" / "figures" / "suggest.png")
     data_pictures.main()
     front_picture.main()
+    tutorial_pictures.main()
 
 
 if __name__ == "__main__":

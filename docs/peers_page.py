@@ -21,6 +21,7 @@ SHORT = {
 }
 FOUR = ("antiderivative", "nonlinear_ode", "darcy", "inverse_source")
 ALIKE = 1.02  # errors that differ less are equally good
+ROUNDING = 1e-14  # so are all that are smaller
 
 
 def load():
@@ -171,7 +172,7 @@ def _cell(row, who, least):
     if row is None:
         return "-"
     error = number(row["error"])
-    error = f"**{error}**" if row["error"] <= ALIKE * least else error
+    error = f"**{error}**" if row["error"] <= max(ALIKE * least, ROUNDING) else error
     seconds = f"{row['seconds']:.0f} s" if row["seconds"] >= 1 else "< 1 s"
     return f"{error}, {seconds}" + (f" ({SHORT[row['method']]})" if who else "")
 

@@ -11,7 +11,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "smal
 def table():
     """One line for each problem and number of functions."""
     lines = [
-        "| problem | functions | true error | stated | factor | interval covers | upper end / stated |",
+        "| problem | functions | true error | expected | factor | interval covers | upper end / expected |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in json.loads(RESULTS.read_text())["rows"]:

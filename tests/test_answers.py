@@ -270,7 +270,7 @@ def test_a_solver_of_ones_own(log):
     assert model.predict(u, points=[[0.5]]).shape == (50, 1)
     assert model.expected_error_ is None
     assert model.solution_.error_kind is None
-    assert "Expected error" not in model.summary()
+    assert "Expected error:  not known" in model.summary()
 
 
 # Masks ------------------------------------------------------------------------------------------------------

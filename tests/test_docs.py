@@ -81,6 +81,7 @@ def test_generated_pages_are_those_of_the_committed_run():
     page = (ROOT / "docs" / "next-simulation.md").read_text()
     assert page == generate["next_simulation"](), "run make docs"
     assert (ROOT / "docs" / "physics.md").read_text() == generate["physics"](), "run make docs"
+    assert (ROOT / "docs" / "when-not.md").read_text() == generate["when_not"](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
@@ -108,10 +109,29 @@ def test_the_committed_peers_show_what_we_claim():
         ours = found[name]["elmonet"]
         assert ours["error"] <= limit, name
         assert ours["expected_error"] == pytest.approx(ours["error"], rel=0.15), name
+    assert len({row["commit"] for row in rows}) == 1
+    assert all(row["date"] for row in rows)
+    assert len(found) == 11
     for name, methods in found.items():
+        assert {"least squares", "RandONets", "DeepXDE DeepONet"} <= set(methods), name
         tuned = [row["error"] for who, row in methods.items() if "ridge" in who.lower()]
         assert methods["elmonet"]["error"] <= 1.02 * min(tuned), name
     assert all(row["ratio"] >= 10 for row in cost["grid"])
+
+
+def test_the_limits_that_readme_states_are_the_measured_ones():
+    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["limits_page"]
+    found = {row["case"]: row["error"] for rows in page.load().values() for row in rows if "error" in row}
+    stated = (ROOT / "README.md").read_text()
+    for case in (
+        "Burgers, 300 functions, without layers",
+        "Burgers, 300 functions, with layers",
+        "a step that moves, 100 functions",
+        "a step that moves, 1600 functions",
+        "0 to 0.5",
+        "1 to 1.5",
+    ):
+        assert page.number(found[case]) in stated, case
 
 
 def test_the_committed_errors_of_few_functions_hold():
@@ -169,6 +189,26 @@ def test_the_committed_gallery_of_equations_shows_what_we_claim():
         if rows[name]["error"] > error or rows[name]["seconds"] > seconds
     }
     assert not above
+
+
+def test_the_committed_limits_show_what_we_claim():
+    """Where elmonet fails, the expected error or a warning says so; except where the page says otherwise."""
+    found = json.loads((ROOT / "benchmarks" / "results" / "limits.json").read_text())
+    steps = [row["error"] for row in found["fronts"] if "step" in row["case"]]
+    assert steps[-1] > steps[0] / 2 > 0.05
+    without, layers = (row["error"] for row in found["fronts"][-2:])
+    assert layers < without / 10
+    later = [row["error"] for row in found["chaos"]]
+    assert later[0] < 0.01
+    assert min(later[2:]) > 0.8
+    for name in ("fronts", "chaos", "switch"):
+        for row in found[name]:
+            assert row["error"] < 1e-8 or 0.7 < row["expected"] / row["error"] < 1.4, row
+    for row in found["kinds"]:
+        assert row["warned"] == ("rougher" in row["case"]), row
+        assert row["warned"] == (row["error"] > 100 * row["expected"]), row
+    for row in found["few"]:
+        assert (row["interval"] is None) == (int(row["case"].split()[0]) < 10), row
 
 
 def test_the_committed_bands_show_what_we_claim():

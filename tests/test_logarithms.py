@@ -93,9 +93,9 @@ def test_numbers_as_outputs():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((-u, s), {"log_inputs": True}, "logarithms of its inputs, which must be positive"),
-        ((u, s - 1), {"log_outputs": True}, "log_outputs needs outputs that are positive"),
-        ((u, s * (u[:, :1] > 1)), {"log_outputs": True}, "points at which all of them are zero"),
+        ((-u, s), {"log_inputs": True}, "logarithms of its inputs, which must all be positive"),
+        ((u, s - 1), {"log_outputs": True}, "log_outputs needs positive outputs"),
+        ((u, s * (u[:, :1] > 1)), {"log_outputs": True}, "points where all outputs are zero"),
     ],
 )
 def test_what_has_no_logarithm(arguments, settings, message):

@@ -1,5 +1,7 @@
 """The model against the algebra it stands for, and as a scikit-learn estimator."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -189,6 +191,14 @@ def test_grid_search_pipeline_and_clone(small):
     assert pipeline.score(small.u_test, small.s_test) > 0.99
 
 
+def test_unfitted_models_travel_to_other_processes(small):
+    """As GridSearchCV(n_jobs=2) sends them."""
+    model = pickle.loads(pickle.dumps(ELMDeepONet(SLFN(20), random_state=0)))
+    fitted = model.fit(small.u_train, small.s_train, points=small.points)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.predict(small.u_test) == fitted.predict(small.u_test)).all()
+
+
 def test_as_many_points_as_functions_in_cross_validation():
     data = problems.antiderivative(100, 1)  # scikit-learn would split points with the functions
     with pytest.raises(InputError, match=r"ELMDeepONet\(points=...\)"):
@@ -281,7 +291,7 @@ def test_bad_input_says_what_to_do(small):
         ((u, inf, p), r"y holds 1 NaN or Inf .*\(7, 1\)"),
         ((u[:0], s[:0], p), "0 sample"),
         ((u[:, :0], s, p), "0 feature"),
-        ((u, s[:, :0], p), "one output function a row"),
+        ((u, s[:, :0], p), "one output function per row"),
         ((u[:50], s, p), "50 in X and 60 in y"),
         ((u, s, p[:50]), "one row for each of the M = 100 columns of y; got 50"),
         ((u, s[:, :50], None), r"points is missing: y has functions of shape .50,. .* shape \(50, d\)"),
@@ -301,7 +311,7 @@ def test_bad_input_says_what_to_do(small):
         model.predict(u)
     with pytest.raises(ElmonetError):
         model.save("nowhere")
-    with pytest.raises(InputError, match="points came twice"):
+    with pytest.raises(InputError, match="points were given twice"):
         ELMDeepONet(Linear(), points=p).fit(u, s, points=p)
     for part, match in [
         ({"branch": 3}, "branch must be an object with fit and transform"),

@@ -216,7 +216,7 @@ class TestBand:
             plot.band(line, U_NEW, coverage=90)
         with pytest.raises(InputError, match="at least 99 independent functions; there are 60"):
             plot.band(line, U_NEW, coverage=0.99)
-        with pytest.raises(InputError, match="needs a model with bands, as ELMDeepONet"):
+        with pytest.raises(InputError, match="needs a model with bands, such as ELMDeepONet"):
             plot.band(LinearRegression().fit(U, S), U_NEW)
         with pytest.raises(NotFittedError):
             plot.band(ELMDeepONet(), U_NEW)
@@ -396,7 +396,7 @@ class TestStatedError:
         ax = plot.stated_error(replace(found, correlation=None))
         assert len(ax.lines[1].get_xdata()) == 47
         assert ax.get_title() == "47 test functions"
-        with pytest.raises(InputError, match="no test function has an error above zero"):
+        with pytest.raises(InputError, match="all errors of the test functions are zero"):
             plot.stated_error(replace(found, true=np.zeros(50)))
 
 

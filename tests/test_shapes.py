@@ -344,7 +344,7 @@ def test_known_initial_values(data):
     ).fit(data.u_train, y, points=data.points)
     np.testing.assert_array_equal(fitted.predict(data.u_test, points=[[0.0]]), 1)
     assert relative_l2(fitted.predict(data.u_test), data.s_test + 1) < 0.01
-    with pytest.raises(InputError, match="lift is a function of yours"):
+    with pytest.raises(InputError, match="lift is your own function"):
         fitted.save("nowhere")
 
 

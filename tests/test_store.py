@@ -168,7 +168,7 @@ def test_files_that_are_not_ours(data, tmp_path):
     flipped = bytearray(whole)
     flipped[-20] ^= 1
     path.write_bytes(flipped)
-    with pytest.raises(FileError, match="checksum does not match"):
+    with pytest.raises(FileError, match="checksum is wrong"):
         load(path)
 
 

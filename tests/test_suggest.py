@@ -118,7 +118,7 @@ def test_after_load_without_inputs_and_of_fits_in_blocks(model, tmp_path):
     np.testing.assert_array_equal(without.suggest(pool), model.suggest(pool))
     u = functions(30)
     in_blocks = ELMDeepONet(Linear()).partial_fit(u, np.cumsum(u, axis=1))
-    with pytest.raises(InputError, match="a fit in blocks keeps none"):
+    with pytest.raises(InputError, match="a fit in blocks does not keep them"):
         in_blocks.suggest(pool)
 
 

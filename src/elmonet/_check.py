@@ -118,8 +118,8 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     _numeric(X, "X")
     if getattr(X, "ndim", None) == 1:
         raise InputError(
-            f"Expected 2D array, got 1D array instead: X of shape {np.shape(X)}, but it holds one function a "
-            "row. Reshape your data: X[None] if it is a single function."
+            f"Expected 2D array, got 1D array instead: X of shape {np.shape(X)}, but it must hold one "
+            "function per row. Reshape your data: X[None] if it is a single function."
         )
     try:
         X = validate_data(
@@ -131,7 +131,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             ensure_all_finite=False,
         )
     except ValueError as error:
-        raise InputError(f"{error} X holds one function a row, in the shape used for fit.") from None
+        raise InputError(f"{error} X holds one function per row, in the shape used for fit.") from None
     finite(X, "X")
     if reset:
         estimator.input_shape_ = X.shape[1:]
@@ -164,12 +164,12 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
         y = y.astype(np.float64)
     if y.ndim == 0 or y.size == 0:
         raise InputError(
-            "y must hold one output function a row, (N, M) or a grid (N, H, W), or one number for each, "
+            "y must hold one output function per row, (N, M) or a grid (N, H, W), or one number for each, "
             f"(N,); got shape {y.shape}."
         )
     if len(y) != n_functions:
         raise InputError(
-            f"X and y must hold the same number of functions, one a row; got {n_functions} in X and "
+            f"X and y must hold the same number of functions, one per row; got {n_functions} in X and "
             f"{len(y)} in y."
         )
     if gaps and np.isnan(y).any():
@@ -201,7 +201,7 @@ def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
         points = points[:, None]
     if points.ndim != 2 or points.size == 0:
         expected = "(M, d)" if dimension is None else f"(M, {dimension})"
-        raise InputError(f"points must have the shape {expected}, one point a row; got {points.shape}.")
+        raise InputError(f"points must have the shape {expected}, one point per row; got {points.shape}.")
     if dimension is not None and points.shape[1] != dimension:
         raise InputError(
             f"points must have {dimension} coordinate(s) each, as in fit; got {points.shape[1]}."
@@ -219,8 +219,8 @@ def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
     if bad.any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(
-            f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. "
-            f"Every value must be finite: leave these functions out or fill the gaps.{gaps_allowed}"
+            f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. Every "
+            f"value must be finite: remove these functions or fill the gaps.{gaps_allowed}"
         )
 
 
@@ -232,8 +232,8 @@ def _numeric(array: Any, name: str) -> None:
             dtype = np.asarray(array).dtype
         except ValueError:
             raise InputError(
-                f"{name} is a ragged list: its rows have different lengths. All functions must be "
-                "known at the same places, or, for outputs, come with a list of points for each function."
+                f"{name} has rows of different lengths. All functions must be known at the same points; "
+                "outputs may also come with a list of points for each function."
             ) from None
     kind = getattr(dtype, "kind", "f")
     if kind == "c":

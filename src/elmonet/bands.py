@@ -109,7 +109,8 @@ def checked_coverage(coverage: float) -> float:
     coverage = number(coverage, "coverage", strict=True)
     if coverage >= 1:
         raise InputError(
-            f"coverage must be below 1, as 0.9 for bands that hold in 90 % of all cases; got {coverage:g}."
+            "coverage must be below 1, such as 0.9 for bands that hold in 90 % of all cases; got "
+            f"{coverage:g}."
         )
     return coverage
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from elmonet.metrics import overall
+from elmonet.summaries import Summary
 
 __all__ = ["FEWEST", "STEEPEST", "Promise", "error_interval", "restored_interval", "stored_interval"]
 
@@ -23,12 +24,12 @@ class Promise(NamedTuple):
     """What whoever chose a model says of it: the expected error, the summary, and the error's interval."""
 
     error: float | None
-    words: str
+    words: Summary | str  # as text, if it was loaded
     interval: tuple[float, float] | None = None
 
     def stored(self) -> list[object]:
         """For a file."""
-        return [self.error, self.words, stored_interval(self.interval)]
+        return [self.error, str(self.words), stored_interval(self.interval)]
 
     @classmethod
     def restored(cls, error: float | None, words: str, ends: list[float | None] | None = None) -> Promise:

@@ -40,7 +40,7 @@ def destination(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
         why = f"it must name a file in a folder that exists; there is no folder {str(outside)!r}."
     except OSError as error:
         circle = error.errno == errno.ELOOP
-        why = "its symbolic links lead in a circle. Name a file." if circle else f"{error.strerror}."
+        why = "its links lead to each other, and to no file. Name a file." if circle else f"{error.strerror}."
     else:
         if mode in _NO_FILES:
             why = f"it is {_NO_FILES[mode]}, not a file. Name a file."

@@ -21,7 +21,7 @@ from elmonet.fitting.prepare import Prepared, prepare
 from elmonet.fitting.stored import fit_stored, predict_dask
 from elmonet.fitting.training import fit_training
 from elmonet.fitting.with_bands import WithBands
-from elmonet.fitting.words import summary_of
+from elmonet.fitting.words import size_of_error, summary_of
 from elmonet.form.score import r2_of
 from elmonet.form.training import Training, named_components, place_points, points_once, understand
 from elmonet.form.transforms import Affine
@@ -32,6 +32,7 @@ from elmonet.report.reporting import Reporting
 from elmonet.saving import to_store
 from elmonet.store import write
 from elmonet.suggestion import suggest
+from elmonet.summaries import Fact, Summary
 
 __all__ = ["ELMDeepONet"]
 
@@ -158,8 +159,8 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         points = points_once(self.points, points, "ELMDeepONet")
         if isinstance(y, PDE):
             raise InputError(
-                "an equation is for AutoELMDeepONet. Here, give the u_train and s_train of what "
-                "pde.solve(u, sensors, points) gives."
+                "an equation is for AutoELMDeepONet. Here, use data = pde.solve(u, sensors, points) and "
+                "give data.u_train and data.s_train."
             )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
             for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
@@ -192,8 +193,8 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
             coordinates(place_points(points)[0]), fit.outputs.points
         ):
             raise InputError(
-                "the points differ from those of the first batch: all functions of one model are known "
-                "at the same points. Leave points out, or interpolate the outputs."
+                "the points differ from those of the first batch: all functions of one model are known at "
+                "the same points. Do not give other points, or interpolate the outputs."
             )
         X = fit.reduction.inputs.rows(self, X)
         y = outputs(named_components(y)[1], len(X))
@@ -241,7 +242,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         self._memory.warn(Z)
         if derivative is not None:
             if return_std:
-                raise InputError("standard deviations of derivatives are not known: leave return_std out.")
+                raise InputError("standard deviations of derivatives are not known: remove return_std.")
             return fitted.derivative(X, Z, points, derivative)
         if return_std:
             return fitted.with_std(X, Z, points, self._confident())
@@ -256,7 +257,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
 
     def summary(self) -> str:
         """In words: the data, what was fitted, and what error to expect."""
-        return summary_of(self._fitted()) if self._promise is None else self._promise.words
+        return str(summary_of(self._fitted()) if self._promise is None else self._promise.words)
 
     def remember_inputs(self, X: Any) -> None:
         """Keep of the training inputs X what it takes to warn of others that are unlike them."""
@@ -363,11 +364,24 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def _account(self) -> Account:
         return account_of(self, self._fitted(), self._training)
 
-    def _add_error(self, error: float, words: str) -> None:
+    def _tell(self, heading: str, *facts: Fact) -> None:
+        """Say more in the summary."""
+        told = self._summary().telling(heading, *facts)
+        self._promise = Promise(self.expected_error_, told, self.expected_error_interval_)
+
+    def _summary(self) -> Summary:
+        """The summary of a model that was not loaded."""
+        words = summary_of(self._fitted()) if self._promise is None else self._promise.words
+        assert isinstance(words, Summary)
+        return words
+
+    def _add_error(self, error: float, equation: tuple[Fact, ...]) -> None:
         """Errors of the training outputs themselves, which no function left out can show."""
         low, high = self.expected_error_interval_ or (0.0, np.inf)
-        expected = (self.expected_error_ or 0.0) + error
-        self._promise = Promise(expected, f"{self.summary()}\n{words}", (low + error, high + error))
+        expected, interval = (self.expected_error_ or 0.0) + error, (low + error, high + error)
+        words = self._summary().with_equation(equation, error, expected)
+        words = words.telling("error", *size_of_error(expected, interval))
+        self._promise = Promise(expected, words, interval)
 
     def _remembered(self) -> Memory:
         """What is kept of the training functions, made when it is first needed."""
@@ -379,11 +393,11 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         """A fit in blocks of the functions that `fit` had in memory."""
         training = self._training
         if training is None:
-            raise InputError(f"partial_fit goes on with {_NO_SUMS}")
+            raise InputError(f"partial_fit continues {_NO_SUMS}")
         if training.weights is not None or training.has_gaps or training.outputs.scattered:
             raise InputError(
-                "partial_fit cannot go on after a fit with sample weights, gaps or scattered outputs, which "
-                "needs all functions at once. Fit again with all of them."
+                "partial_fit cannot continue after a fit with sample weights, gaps or scattered outputs, "
+                "which needs all functions at once. Fit again with all of them."
             )
         fit = self._begun(training)
         fit.add(training.X, training.y)
@@ -392,7 +406,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
         """A fit in blocks of functions like these, scaled as they are, or as is given."""
         if self.lift is not None:
-            raise InputError("a lift needs all functions at once; in blocks, take it off the outputs.")
+            raise InputError("a lift needs all functions at once; in blocks, subtract it from the outputs.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."

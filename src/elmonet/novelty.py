@@ -91,9 +91,9 @@ def warn_of_strange(strange: np.ndarray, stacklevel: int) -> None:
     """Warn if some functions (n,) lie well beyond the training functions."""
     if strange.any():
         warnings.warn(
-            f"{int(strange.sum())} of {len(strange)} inputs (the first: row {int(np.argmax(strange))}) lie "
-            "outside what the training functions cover: the expected error does not hold for them. "
-            "Train on functions like these.",
+            f"{int(strange.sum())} of {len(strange)} inputs (the first: row {int(np.argmax(strange))}) are "
+            "not like the training functions: the expected error does not hold for them. Train on "
+            "functions like these.",
             ExtrapolationWarning,
             stacklevel=stacklevel,
         )

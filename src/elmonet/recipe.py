@@ -28,8 +28,8 @@ def describe(part: Any) -> dict[str, Any]:
     """The class and settings of a feature map or solver."""
     if type(part) is not _KNOWN.get(type(part).__name__):
         raise InputError(
-            f"only elmonet's own feature maps and solvers can be saved; this model holds a "
-            f"{type(part).__name__}. Keep the data and refit, or use one of {', '.join(_KNOWN)}."
+            "only elmonet's own feature maps and solvers can be saved; this model holds a "
+            f"{type(part).__name__}. Keep the data and fit again, or use one of {', '.join(_KNOWN)}."
         )
     settings = part.get_params(deep=False)
     if isinstance(part, features.Concat):

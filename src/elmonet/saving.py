@@ -50,7 +50,7 @@ def to_store(
     """
     if model.lift is not None:
         raise InputError(
-            "a lift is a function of yours, which a file cannot hold: nothing in a file is ever run. Fit the "
+            "a lift is your own function, and a file cannot hold it: nothing in a file is ever run. Fit the "
             "model to y - lift, save it, and add the lift to what it predicts."
         )
     arrays: dict[str, np.ndarray] = {}

@@ -59,14 +59,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         digest_now = _file_digest(int(metadata["version"]), metadata["header"], arrays)
         if digest_now != metadata["sha256"]:
-            raise FileError(f"{str(path)!r} is damaged: its checksum does not match. Restore or refit it.")
+            raise FileError(
+                f"{str(path)!r} is damaged: its checksum is wrong. Take another copy, or fit the model again."
+            )
         return json.loads(metadata["header"]), arrays
     except FileError:
         raise
     except Exception as error:  # any error of the parser about a damaged file
         raise FileError(
-            f"{str(path)!r} is not a whole elmonet model: {type(error).__name__}: {error}. It may be "
-            "truncated or of another kind; write it again with model.save()."
+            f"{str(path)!r} is not a whole elmonet model: {type(error).__name__}: {error}. It may be of "
+            "another kind, or not complete. Write it again with model.save()."
         ) from error
 
 
@@ -91,8 +93,8 @@ def _check_kind(path: Path, metadata: dict[str, str]) -> None:
         raise FileError(f"{str(path)!r} is damaged: its version reads {version[:20]!r}.")
     if int(version) > FORMAT_VERSION:
         raise FileError(
-            f"{str(path)!r} was written by a newer elmonet (file version {version}, this one reads up "
-            f"to {FORMAT_VERSION}). Upgrade elmonet to load it."
+            f"{str(path)!r} was written by a newer elmonet (file version {version}, this one reads up to "
+            f"{FORMAT_VERSION}). Install a newer elmonet to load it."
         )
     if int(version) < 1 or not {"header", "sha256"} <= set(metadata):
         raise FileError(f"{str(path)!r} is damaged: its header is not complete.")

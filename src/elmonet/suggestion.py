@@ -33,9 +33,9 @@ def suggest(form: InputForm, memory: Memory, candidates: np.ndarray, n: int) -> 
     n = positive_integer(n, "n")
     if memory.inputs is None:
         raise InputError(
-            "this model does not have its training inputs, without which nothing can be suggested: a fit in "
-            "blocks keeps none, nor does a file that was saved with inputs=False or by an older elmonet. Fit "
-            "the model again in memory, or give them to an ELMDeepONet: model.remember_inputs(X)."
+            "suggest needs the training inputs, and this model does not have them: a fit in blocks does not "
+            "keep them, nor does a file that was saved with inputs=False or by an older elmonet. Fit the "
+            "model again in memory, or give them to an ELMDeepONet: model.remember_inputs(X)."
         )
     useful = ~memory.has(candidates) & _first_of_its_kind(candidates)
     if useful.sum() < n:

@@ -7,6 +7,7 @@ from elmonet import AutoELMDeepONet, InputError, LayeredELMDeepONet, load, probl
 from elmonet.auto.layers import compare_with_layers
 from elmonet.form.training import understand
 from elmonet.layers.chain import held_out_of
+from elmonet.summaries import percent
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,9 @@ def test_fronts_are_learned_by_layers(burgers, layered):
         model.loo_error_  # noqa: B018
     summary = model.summary()
     assert summary.count("Expected error") == 1
-    assert summary.index("Chosen: layers") < summary.index("Layer 1")
+    assert summary.index("Expected error") < summary.index("Model:            layers")
+    assert summary.index("Model:            layers") < summary.index("Layer 1")
+    assert percent(model.expected_error_) in summary.splitlines()[1]
 
 
 def test_a_saved_choice_of_layers(burgers, layered, tmp_path):

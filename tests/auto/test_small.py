@@ -22,6 +22,7 @@ from elmonet.auto.refits import errors_without_each, errors_without_half
 from elmonet.auto.search import Search
 from elmonet.certainty import Promise, error_interval
 from elmonet.form.training import understand
+from elmonet.summaries import percent
 
 # The interval -----------------------------------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ def test_few_functions_do_not_promise_too_much(few, darcy):
     low, high = few.expected_error_interval_
     assert low < true < high
     assert 0.6 < few.expected_error_ / true < 1.6
-    assert f"between {low:.2g} and {high:.2g}" in few.summary()
+    assert f"90 of 100 cases:  between {percent(low, 2)} and {percent(high, 2)}\n" in few.summary()
 
 
 def test_functions_are_left_out_of_everything(darcy):
@@ -122,7 +123,7 @@ def test_an_ordinary_model_says_it_too(tmp_path):
     model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     low, high = model.expected_error_interval_
     assert low < relative_l2(model.predict(data.u_test), data.s_test) < high
-    assert f"between {low:.2g} and {high:.2g}" in model.summary()
+    assert f"90 of 100 cases:  between {percent(low, 2)} and {percent(high, 2)}\n" in model.summary()
     groups = np.arange(60) // 3
     grouped = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points, groups=groups)
     wide = grouped.expected_error_interval_
@@ -160,11 +161,11 @@ def test_rough_outputs_are_not_taken_for_noise():
 
 
 def test_noise_in_words():
-    assert noise_in_words(None, 0.1) == []
-    assert noise_in_words(0.01, 0.1) == []  # not worth a word
-    assert noise_in_words(0.1, 0.05) == []  # it is predicted, so it is no noise
-    assert "about 0.04." in noise_in_words(0.03, 0.05)[0]
-    assert "Nearly all" in noise_in_words(0.1, 0.1)[0]
+    assert noise_in_words(None, 0.1) == ()
+    assert noise_in_words(0.01, 0.1) == ()  # not worth a word
+    assert noise_in_words(0.1, 0.05) == ()  # it is predicted, so it is no noise
+    assert noise_in_words(0.03, 0.05)[0].said.endswith("about 4 %")
+    assert "Nearly all" in noise_in_words(0.1, 0.1)[0].said
 
 
 def test_the_summary_says_what_is_noise():
@@ -172,13 +173,13 @@ def test_the_summary_says_what_is_noise():
     noise = 0.02 * np.sqrt(np.mean(data.s_train**2))
     s = data.s_train + noise * rng.normal(size=data.s_train.shape)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, s, points=data.points)
-    assert "The outputs carry noise" in model.summary()
+    assert "  Noise:            about" in model.summary()
     twice = AutoELMDeepONet(random_state=0, layers=0)
     u = np.repeat(data.u_train[:20], 2, axis=0)
     s = np.repeat(data.s_train[:20], 2, axis=0) + 10 * noise * rng.normal(size=(40, data.s_train.shape[1]))
     twice.fit(u, s, points=data.points)
     assert twice.repeats_.left == pytest.approx(twice.repeats_.spread / np.sqrt(2))
-    assert "The outputs carry noise" in twice.summary()
+    assert "  Noise:            about" in twice.summary()
 
 
 # What the training functions cannot show --------------------------------------------------------------------
@@ -191,18 +192,18 @@ def test_exact_on_a_few_modes_is_no_promise_for_others():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankCollapseWarning)
         model = AutoELMDeepONet(random_state=0, layers=0).fit(u, a[:, :1] * np.cos(x), points=x)
-    text = model.summary()
-    assert "All training outputs are multiples of one function" in text
+    text = " ".join(model.summary().split())
+    assert "all training outputs are multiples of one function" in text
     assert "all training inputs are combinations of 2 functions" in text
-    assert "Nothing more is needed" not in text
+    assert "nothing more is needed" not in text
 
 
 def test_an_exact_operator_needs_nothing_more():
     data = problems.antiderivative(80, 5)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    assert "Nothing more is needed" in model.summary()
+    assert "nothing more is needed" in model.summary()
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(60, 3))  # three numbers fill their space: there are no other inputs
     outputs = numbers @ rng.normal(size=(3, 30))
     model = AutoELMDeepONet(random_state=0, layers=0).fit(numbers, outputs, points=np.arange(30))
-    assert "Nothing more is needed" in model.summary()
+    assert "nothing more is needed" in model.summary()

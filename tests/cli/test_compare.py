@@ -10,6 +10,7 @@ from scipy import stats
 from elmonet import ELMDeepONet, Linear, Ridge, Scattered, load, relative_l2
 from elmonet.cli.paired import pairs_with_best, verdict
 from elmonet.cli.understanding import relative_error, relative_errors
+from elmonet.summaries import percent
 
 X = np.linspace(0, 1, 25)
 
@@ -77,12 +78,12 @@ class TestCommand:
         lines = ok("compare poor.elmonet fair.elmonet new.npz").splitlines()
         assert lines[0] == "new.npz: 20 functions"
         assert lines[1].split() == ["error", "worst", "expected", "seconds", "size", "model"]
-        assert lines[2].split()[0] == f"{errors_of('poor').mean():.3g}"
+        assert lines[2].split()[:2] == percent(errors_of("poor").mean()).split()
         assert lines[3].endswith("  fair.elmonet")
         said = " ".join(" ".join(lines[4:]).split())
         assert re.fullmatch(
-            r"fair.elmonet is better than poor.elmonet: the error is lower by \S+ ± \S+ \(mean and standard "
-            r"error\), on \d+ of 20 functions\.",
+            r"fair.elmonet is better than poor.elmonet: the error is lower by \S+ % \(standard "
+            r"error \S+ %\), on \d+ of 20 functions\.",
             said,
         )
 
@@ -114,7 +115,7 @@ class TestCommand:
             ("fair.elmonet narrow.elmonet new.npz", r"'narrow.elmonet' does not fit 'new.npz':.*\(N, 7\)"),
             ("fair.elmonet poor.elmonet inputs.npz", "known output functions, and 'inputs.npz' holds none"),
             ("fair.elmonet vector.elmonet new.npz", "'vector.elmonet' predicts other output functions"),
-            ("fair.elmonet poor.elmonet unknown.npz", "holds no output value that is known"),
+            ("fair.elmonet poor.elmonet unknown.npz", "holds no known output value"),
         ],
     )
     def test_files_that_do_not_fit_are_told_in_one_line(self, run, call, message):

@@ -168,7 +168,7 @@ class TestPlot:
 
     def test_on_a_line(self, ok, tmp_path):
         out = ok(f"plot m.elmonet known.npz -o {tmp_path}/p.png --interval 0.8 --function 3")
-        assert re.match(r"function 3: relative error \S+; wrote", out)
+        assert re.match(r"function 3: relative error \S+( %)?; wrote", out)
         assert self.titles[0].startswith("known, function 3: relative error")
         assert self.legends == [["80 % of functions", "truth", "prediction"]]
         assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"

@@ -154,8 +154,8 @@ def test_csv_that_is_no_table(tmp_path, monkeypatch):
 
 def test_what_elmonet_does_not_read_is_told_what_it_reads(tmp_path):
     for name, content, message in (
-        ("a.xyz", b"\x00\x01\x02", r"of no kind that elmonet reads.*npz.*MATLAB.*zarr"),
-        ("notes.md", b"Some words.\nMore words.\n", "of no kind that elmonet reads"),
+        ("a.xyz", b"\x00\x01\x02", r"not a kind of file that elmonet reads.*npz.*MATLAB.*zarr"),
+        ("notes.md", b"Some words.\nMore words.\n", "not a kind of file that elmonet reads"),
         ("a.npz", b"PK\x03\x04 and nonsense", "cannot be opened: BadZipFile"),
         ("a.gz", b"\x1f\x8b123", "Unpack it first"),
         ("a.h5", b"not this", "cannot be opened|pip install"),

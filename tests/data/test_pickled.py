@@ -115,7 +115,7 @@ def test_bombs(tmp_path):
     memo = b"\x80\x02]r\xff\xff\xff\x7f."  # a place in the memo far beyond
     for program in (laughs + b".", ring):
         (tmp_path / "a.npy").write_bytes(header.getvalue() + program)
-        with pytest.raises(FileError, match="nests more than"):
+        with pytest.raises(FileError, match="holds more than"):
             open_arrays(tmp_path / "a.npy")
     (tmp_path / "a.npy").write_bytes(header.getvalue() + memo)
     assert not open_arrays(tmp_path / "a.npy")

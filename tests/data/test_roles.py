@@ -96,7 +96,7 @@ def test_values_with_a_point_of_their_own():
     repeated = roles_of(X_train0=(20, 8), X_train1=(20, 2), y_train=(20, 1))
     assert repeated.scattered
     assert repeated.index is None
-    assert "by finding inputs that are repeated" in repeated.reasons[1]
+    assert "by equal inputs" in repeated.reasons[1]
     train = {"X_train0": (20, 8), "X_train1": (20, 2), "y_train": (20, 1)}
     both = roles_of(**train, X_test0=(9, 8), X_test1=(9, 2), y_test=(9, 1))
     assert (both.u_test, both.points_test) == ("X_test0", "X_test1")

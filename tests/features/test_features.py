@@ -274,7 +274,7 @@ def test_concatenation_names_and_flattens():
         (Linear(), [[1.0, np.nan]], r"1 NaN or Inf .* first at index \(0, 1\)"),
         (Linear(), np.ones((2, 2), complex), "Complex data not supported"),
         (Linear(), np.array([[1, "a"]], dtype=object), "dtype object"),
-        (Linear(), [[1.0], [1.0, 2.0]], "ragged"),
+        (Linear(), [[1.0], [1.0, 2.0]], "rows of different lengths"),
     ],
 )
 def test_bad_settings_and_inputs(features, data, match):

@@ -46,7 +46,7 @@ def test_both_are_better_than_either(measured):
     assert error < 0.5 * relative_l2(data_alone.predict(new), truth)
     assert error < 0.5 * relative_l2(equation_alone.predict(new), truth)
     assert 0.5 * error < both.expected_error_ < 3 * error
-    assert "noise of 0.05" in both.summary()
+    assert "Data noise:       5" in both.summary()
 
 
 def test_a_right_equation_is_not_made_worse(measured):
@@ -62,7 +62,7 @@ def test_a_constant_is_found(measured):
     value, spread = model.physics_.constants["D"]
     assert value == pytest.approx(0.01, rel=0.01)
     assert spread < 1e-3
-    assert "Found from the data: D = 0.0" in model.summary()
+    assert "Found from data:  D = 0.0" in model.summary()
 
 
 def test_gaps_and_few_points(measured):
@@ -90,7 +90,7 @@ def test_wrong_data_are_refused_in_words(measured):
         AutoELMDeepONet().fit(u, s, POINTS, data=(u, s))
     with pytest.raises(InputError, match="find must name"):
         equation(0.01, find=("k",))
-    with pytest.raises(InputError, match="do not determine"):
+    with pytest.raises(InputError, match="do not tell"):
         PDE(
             Box(x=(0, 1)),
             lambda s, u, k: s.x - u + 0 * k,

@@ -45,7 +45,7 @@ def test_residuals(residual, words):
         ({"x=0.5": lambda s, u: s}, "x is 0 or 1 there"),
         ({"x=0": 0}, "is a function that is zero for a solution"),
         ({"x=0": lambda s, u: u}, "must depend on s"),
-        (None, "conditions are a dictionary"),
+        (None, "conditions must be a dictionary"),
     ],
 )
 def test_conditions(conditions, words):
@@ -57,7 +57,7 @@ def test_conditions(conditions, words):
     ("given", "words"),
     [
         ({"u": np.where(X > 0.5, np.nan, U)}, "u holds 20 NaN"),
-        ({"u": np.zeros((0, 20))}, "one function at least"),
+        ({"u": np.zeros((0, 20))}, "at least one function"),
         ({"u": "abc"}, "u must hold numbers"),
         ({"u": {"k": U}}, "name its inputs in the PDE"),
         ({"sensors": None}, "say where the input functions are known"),

@@ -6,6 +6,7 @@ from scipy.integrate import solve_ivp
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, problems, relative_l2
 from elmonet.physics import PDE, Box
+from elmonet.summaries import percent
 
 pytestmark = pytest.mark.numerics
 
@@ -138,7 +139,7 @@ def test_what_cannot_be_solved_says_so():
         PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}).solve(u, X[:50], X)
     with pytest.raises(InputError, match="AutoELMDeepONet"):
         ELMDeepONet().fit(u, PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {}))
-    with pytest.raises(InputError, match="no face"):
+    with pytest.raises(InputError, match="not a face"):
         PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=2": lambda s, u: s}).solve(u, X, X)
     with pytest.raises(InputError, match="no derivative"):
         PDE(Box(x=(0, 1)), lambda s, u: s.t - u, {"x=0": lambda s, u: s}).solve(u, X, X)
@@ -161,7 +162,10 @@ def test_a_model_from_the_equation_alone():
     assert true == pytest.approx(model.expected_error_, rel=2)
     low, high = model.expected_error_interval_
     assert low <= model.expected_error_ <= high
-    assert "Error of these solutions" in model.summary()
+    summary = model.summary()
+    assert f"Expected error:   {percent(model.expected_error_)} " in summary  # with that of the solver
+    assert "Finer solutions:  would help most." in summary
+    assert f"Its error:        {percent(model.physics_.error, 2)}" in summary
     exact = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
     model = AutoELMDeepONet(layers=0, random_state=0).fit(data.u_train, exact, sensors=data.sensors)
     assert relative_l2(model.predict(data.u_test, points=data.points), data.s_test) < 1e-6

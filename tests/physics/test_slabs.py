@@ -96,7 +96,7 @@ def test_slabs_from_another_coordinate_and_downwards_refused():
         (lambda s, u: s.xx - u, ENDS),
         (lambda s, u: s.x - u, {"x=1": lambda s, u: s}),
     ):
-        with pytest.raises(InputError, match="slabs are for equations that begin somewhere"):
+        with pytest.raises(InputError, match="slabs are for equations that start at one end"):
             PDE(Box(x=(0, 1)), residual, conditions, slabs=3).solve(u, X, X)
 
 

@@ -76,7 +76,7 @@ def test_steps_are_whole_trajectories():
         (burgers, {"n_train": 0}, "n_train must be a whole number"),
         (burgers, {"n_points": 2}, "n_points must be a whole number of at least 3"),
         (burgers, {"viscosity": -0.1}, "viscosity must be a finite number above 0, got -0.1"),
-        (burgers, {"viscosity": 1e-4}, "nodes do not resolve"),
+        (burgers, {"viscosity": 1e-4}, "nodes are not enough"),
         (burgers, {"final_time": 0}, "final_time must be a finite number above 0"),
         (burgers_steps, {"n_steps": 0}, "n_steps must be a whole number of at least 1"),
         (burgers_steps, {"dt": 0.0}, "dt must be a finite number above 0"),

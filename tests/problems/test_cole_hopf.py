@@ -144,8 +144,8 @@ def test_blocks_do_not_show(monkeypatch):
         ({"u0": np.array([[0.0, np.nan, 0.0]])}, "u0"),
         ({"times": [-1.0]}, "a time must be a finite number of at least 0, got -1"),
         ({"viscosity": 0.0}, "viscosity must be a finite number above 0"),
-        ({"viscosity": 1e-5}, "nodes do not resolve.*larger viscosity"),
-        ({"times": [1e-9]}, "nodes do not resolve.*later times"),
+        ({"viscosity": 1e-5}, "nodes are not enough.*larger viscosity"),
+        ({"times": [1e-9]}, "nodes are not enough.*later times"),
     ],
 )
 def test_wrong_input_raises(arguments, message):

@@ -62,7 +62,7 @@ def test_training_functions_do_not_depend_on_the_number_of_test_functions():
         ({"length_scale": -1}, "length_scale must be a finite number"),
         ({"diffusion": 0.0}, "diffusion must be a finite number of at least 1e-05"),
         ({"reaction": -1.0}, "reaction must be a finite number of at least 0"),
-        ({"reaction": 5.0, "n_train": 50}, "blows up before t = 1"),
+        ({"reaction": 5.0, "n_train": 50}, "grows without limit before t = 1"),
     ],
 )
 def test_wrong_input_raises(arguments, message):

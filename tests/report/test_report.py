@@ -31,7 +31,7 @@ HEADINGS = (
     "What error to expect",
     "The data, and what was understood of them",
     "What was chosen, and why",
-    "Do the error bars hold?",
+    "Do the bands hold?",
     "Best, median and worst function",
     "To repeat it",
 )
@@ -91,7 +91,11 @@ def test_a_loaded_model(data, small, reported, tmp_path):
     small.save(tmp_path / "model.elmonet")
     loaded = load(tmp_path / "model.elmonet")
     read = reported(loaded)
-    for words in ("Not known any more", "not kept in the file", "the call of fit is not known"):
+    for words in (
+        "Not known: this model was loaded from a file",
+        "not kept in the file",
+        "the call of fit is not known",
+    ):
         assert words in read.text
     shown = reported(loaded, data.u_test, data.s_test)
     assert "12 test functions: predicted" in shown.text
@@ -120,7 +124,7 @@ def test_layers(data, reported, tmp_path):
     assert "functions held out of all layers" in read.text
     assert "are too few to try it on" in read.text
     model.save(tmp_path / "model.elmonet")
-    assert "Not known any more" in reported(load(tmp_path / "model.elmonet")).text
+    assert "Not known: this model was loaded from a file" in reported(load(tmp_path / "model.elmonet")).text
 
 
 def test_an_equation(data, reported):

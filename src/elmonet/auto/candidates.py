@@ -70,6 +70,23 @@ class Candidate:
         family = {"none": [], "constant": ["constant"]}.get(self.family, [f"{self.family}({told})"])
         return " + ".join(["linear"] * self.linear + family)
 
+    @property
+    def explained(self) -> str:
+        """What the name stands for."""
+        family = self.family.rstrip("0123456789")
+        network = f"{self.width} random features"
+        told = {
+            "none": [],
+            "constant": ["the mean of the outputs"],
+            "rbf": ["a Gaussian kernel"],
+            "matern": ["a Matern kernel"],
+            "relu": ["the kernel of a wide network (relu)"],
+            "patch": ["a Gaussian kernel of small parts of the grid"],
+            "mlp": [f"{network} of a deep network"],
+            "cnn": [f"{network} of an image network"],
+        }.get(family, [f"{network} ({self.family.removesuffix('-net').removesuffix('-t')})"])
+        return " and ".join(["a linear map"] * self.linear + told)
+
 
 def transforms(
     training: Training, log_inputs: bool | None = None, log_outputs: bool | None = None

@@ -160,7 +160,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if physics is not None:
             self.physics_ = physics
             for own in [model] if self.best_model_ is model else [model, self.best_model_]:
-                own._add_error(physics.error, str(physics))
+                own._add_error(physics.error, physics.facts)
         self.points_ = self.best_model_.points_
         return self
 
@@ -169,7 +169,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if isinstance(y, PDE):
             if groups is not None:
                 raise InputError(
-                    "groups are for outputs that belong together; an equation has no use for them."
+                    "groups are for outputs that were measured; an equation does not use them. Remove groups."
                 )
             bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
             with bar as hook:
@@ -177,7 +177,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
                 return y.solved(X, sensors, points, data=data, progress=tell)
         if data is not None:
             raise InputError(
-                "data stands beside an equation, fit(u, pde, data=...); here y holds the outputs."
+                "data is used with an equation, fit(u, pde, data=...); here y holds the outputs. Remove data."
             )
         return X, y, points, sensors, None
 
@@ -235,8 +235,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if compared is None:
             return
         if compared.model is None:
-            words = model.summary() + "\n" + layers_not_used(compared)
-            model._promise = Promise(model.expected_error_, words, model.expected_error_interval_)
+            model._tell("choice", layers_not_used(compared))
             return
         compared.model._words = words_before_layers(search, best, compared, self.repeats_)
         self.best_model_ = compared.model
@@ -246,7 +245,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         """Among few candidates, by functions held out."""
         for name in ("log_inputs", "log_outputs"):
             if getattr(self, name):
-                raise InputError(f"{name}=True is for outputs without gaps, at common points.")
+                raise InputError(f"{name}=True needs outputs without gaps, at common points.")
         self.global_model_, self.leaderboard_ = choose_unaligned(
             training, seed=seed, deadline=deadline, progress=hook
         )
@@ -275,7 +274,8 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         """`expected_error_`, if it is a leave-one-out error."""
         if self.error_kind_ not in LEFT_OUT:
             raise AttributeError(
-                f"the error of this model is of another kind, {self.error_kind_!r}: read expected_error_."
+                f"the error of this model was found in another way, {self.error_kind_!r}: read "
+                "expected_error_."
             )
         return self.expected_error_
 
@@ -320,8 +320,8 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         best = self._best()
         if not hasattr(best, "rollout"):
             raise InputError(
-                "rollout is for models with layers, and here a global model was better. Fit with layers=2, "
-                "or apply predict again and again."
+                "rollout is for models with layers; here, a model without layers was better. Fit with "
+                "layers=2, or call predict step by step."
             )
         return np.asarray(best.rollout(u0, steps))
 

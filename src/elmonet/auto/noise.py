@@ -10,6 +10,7 @@ from elmonet._blas import product
 from elmonet.auto.repeats import Repeats
 from elmonet.form.training import Training
 from elmonet.metrics import function_norms, reference_norms
+from elmonet.summaries import Fact, percent
 
 __all__ = ["noise_in_words", "noise_of", "white_noise"]
 
@@ -90,21 +91,18 @@ def _without_order(y: np.ndarray, modes: int) -> bool:
     return bool(np.mean(energy[modes:half]) < (1 + _SHARED + 2 * chance) * last)
 
 
-def noise_in_words(noise: float | None, error: float) -> list[str]:
+def noise_in_words(noise: float | None, error: float) -> tuple[Fact, ...]:
     """What part of an expected error is noise, if that is worth a word.
 
     An error below the noise shows that what looks like it can be predicted: then it is none.
     """
     if noise is None or noise < _RELEVANT * error or error < _NEARLY_ALL * noise:
-        return []
-    rest = "Nearly all of it is this noise: against outputs without noise it would be less than half."
+        return ()
+    rest = "Nearly all of the error is this noise: without noise it would be less than half"
     if noise < _NEARLY_ALL * error:
         clean = np.sqrt(error**2 - noise**2)
-        rest = f"Against outputs without noise it would be about {clean:.2g}."
-    return [
-        f"The outputs carry noise of about {noise:.2g} of their size, and the expected error is against such "
-        f"noisy outputs. {rest}"
-    ]
+        rest = f"Without noise the error would be about {percent(clean, 2)}"
+    return (Fact("Noise", f"about {percent(noise, 2)} in the outputs, also in those compared with. {rest}"),)
 
 
 def _noise_alone(ratio: float, quantiles: Any) -> Any:

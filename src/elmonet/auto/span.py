@@ -32,11 +32,7 @@ def span_in_words(training: Training) -> str:
             told.append(f"all training {name} are {few}")
     if not told:
         return ""
-    sentence = " and ".join(told)
-    return (
-        f"{sentence[0].upper()}{sentence[1:]}. What the operator does with other functions cannot be learned "
-        "from these: the expected error says nothing of them."
-    )
+    return f"{' and '.join(told)}. What becomes of other functions cannot be learned from these"
 
 
 def _modes(functions: np.ndarray) -> int:

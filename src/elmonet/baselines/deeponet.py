@@ -136,7 +136,7 @@ class DeepONet(RegressorMixin, BaseEstimator):
     def _build(self) -> None:
         if len(self.branch) == 0 or len(self.trunk) == 0 or self.branch[-1] != self.trunk[-1]:
             raise InputError(
-                "branch and trunk must end with the same width, for their inner product; got "
+                "branch and trunk must end with the same width, because their outputs are multiplied; got "
                 f"{tuple(self.branch)} and {tuple(self.trunk)}."
             )
         if self.channels and len(self.input_shape_) not in (2, 3):

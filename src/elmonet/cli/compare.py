@@ -14,6 +14,7 @@ from elmonet.cli.paired import pairs_with_best, verdict
 from elmonet.cli.paths import is_model, open_model, require_data, require_file
 from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
 from elmonet.cli.understanding import flags, relative_errors
+from elmonet.summaries import percent
 
 __all__ = ["compare"]
 
@@ -110,8 +111,8 @@ class _Measured:
         from elmonet.memory import readable
 
         facts = self.facts()
-        numbers = [facts["error"], facts["worst"], facts["expected_error"], facts["seconds"]]
-        cells = ["-" if number is None else f"{number:.3g}" for number in numbers]
+        errors = [facts["error"], facts["worst"], facts["expected_error"]]
+        cells = ["-" if error is None else percent(error) for error in errors] + [f"{self.seconds:.3g}"]
         return "".join(f"{cell:>10}" for cell in (*cells, readable(facts["bytes"]))) + f"  {self.path}"
 
     def facts(self) -> dict[str, Any]:
@@ -154,10 +155,10 @@ def _measure(model: Any, path: Path, data: Path, names: dict[str, Any]) -> _Meas
     if errors is None:
         raise InputError(
             f"{str(path)!r} predicts other output functions than {str(data)!r} holds, in number of values or "
-            "in names of components. Say which are meant: --output NAME."
+            "in names of components. Say which to use: --output NAME."
         )
     if np.isnan(errors).all():
-        raise InputError(f"{str(data)!r} holds no output value that is known; all are NaN.")
+        raise InputError(f"{str(data)!r} holds no known output value: all are NaN.")
     expected = getattr(model, "expected_error_", None)
     seen = training_functions(model, found.u)[0]
     return _Measured(path, found.told, errors, expected, min(seconds), seen)
@@ -168,5 +169,5 @@ def _require_same_functions(measured: list[_Measured], data: Path) -> None:
         if len(one.errors) != len(measured[0].errors):
             raise InputError(
                 f"in {str(data)!r}, {len(measured[0].errors)} functions fit {str(measured[0].path)!r} and "
-                f"{len(one.errors)} fit {str(one.path)!r}. Say which are meant: --input NAME --output NAME."
+                f"{len(one.errors)} fit {str(one.path)!r}. Say which to use: --input NAME --output NAME."
             )

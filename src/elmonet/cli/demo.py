@@ -20,7 +20,7 @@ def demo(
         Path, typer.Option("--out", "-o", help="Folder of the page with the pictures.", metavar="FOLDER")
     ] = Path("results"),
     seconds: Annotated[
-        float, typer.Option(min=0, help="That each DeepONet is trained for.", metavar="SECONDS")
+        float, typer.Option(min=0, help="Seconds of training for each DeepONet.", metavar="SECONDS")
     ] = 3.0,
     functions: Annotated[
         int, typer.Option(min=20, help="Training functions, and test functions.", metavar="N")

@@ -19,8 +19,10 @@ from elmonet.cli.telling import (
     Told,
     Transpose,
     error_facts,
+    expected_error,
 )
 from elmonet.cli.understanding import flags, understood
+from elmonet.summaries import percent
 
 __all__ = ["convert", "info", "make"]
 
@@ -78,7 +80,7 @@ def make(
         typer.Option(
             "--out",
             "-o",
-            help="File to write: npz, h5, zarr, mat, nc, or without ending a folder of npy.",
+            help="File to write: npz, h5, zarr, mat, nc, or a folder of npy (a name without ending).",
             metavar="FILE",
         ),
     ],
@@ -106,7 +108,7 @@ def make(
     """
     name = choice(problem.replace("-", "_"), "problem", _PROBLEMS)
     if noise and name != "inverse_source":
-        raise InputError(f"--noise is for inverse_source; {name} has no noise. Leave --noise out.")
+        raise InputError(f"--noise is for inverse_source; {name} has no noise. Remove --noise.")
     require_data_place(out, table=False)
     from elmonet import problems
     from elmonet.data.write import write_data
@@ -127,7 +129,7 @@ def convert(
     out: Annotated[
         Path,
         typer.Argument(
-            help="File to write: npz, h5, zarr, mat, nc, csv, or without ending a folder of npy.",
+            help="File to write: npz, h5, zarr, mat, nc, csv, or a folder of npy (a name without ending).",
             metavar="OUT",
         ),
     ],
@@ -208,26 +210,22 @@ def _tell_model(told: Told, file: Path) -> None:
 
 
 def _tell_layers(told: Told, model: Any) -> None:
-    from elmonet.fitting.words import kind_in_words
-
     first = "nothing" if model.first_ is None else " ".join(str(model.first_.branch_).split())
     told.line(f"  layers: {len(model.layers_)}, from {first}; up to {model.layers_[-1]['features']} features")
     told.line(f"  periodic: {', '.join('yes' if around else 'no' for around in model.periodic_)}")
-    told.line(f"  expected error {model.expected_error_:.3g} ({kind_in_words(model.error_kind_)})")
+    told.line(f"  expected error: {expected_error(model)}")
     told.fact(layers=model.layers_, first=first, periodic=model.periodic_)
 
 
 def _tell_network(told: Told, model: Any) -> None:
-    from elmonet.fitting.words import kind_in_words
-
     solution = model.solution_
     told.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
     told.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
-    told.line(
-        f"  expected error {model.expected_error_:.3g} ({kind_in_words(solution.error_kind)}), residual "
-        f"{solution.residual:.3g}, alpha {solution.alpha:.2g}, condition {solution.condition:.2g} "
-        f"({solution.method})"
-    )
+    told.line(f"  expected error: {expected_error(model)}")
+    if solution.residual is not None:
+        told.line(f"  error on the training functions: {percent(solution.residual)}")
+    condition = "not known" if solution.condition is None else f"{solution.condition:.2g}"
+    told.line(f"  ridge alpha: {solution.alpha:.2g}; condition: {condition} ({solution.method})")
     told.fact(
         branch=str(model.branch_),
         trunk=str(model.trunk_),

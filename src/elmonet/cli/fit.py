@@ -23,9 +23,11 @@ from elmonet.cli.telling import (
     Told,
     Transpose,
     error_facts,
+    expected_error,
 )
 from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
 from elmonet.destination import destination
+from elmonet.summaries import percent
 
 __all__ = ["fit"]
 
@@ -57,7 +59,8 @@ def fit(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Name of labels, one for each function: those of the same label are left out together.",
+            help="Name of an array of labels, one for each function. Functions with the same label are left "
+            "out together.",
             metavar="NAME",
         ),
     ] = None,
@@ -65,16 +68,16 @@ def fit(
         int | None,
         typer.Option(
             min=0,
-            help="Layers that all points share, for inputs and outputs on one grid; 0: never.",
+            help="How many layers that all points share, for inputs and outputs on one grid; 0: none.",
             metavar="N",
             show_default="tried where they may help",
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Page of HTML to write too: what was fitted, and how good it is.", metavar="FILE"),
+        typer.Option(help="HTML page to write: what was fitted, and how good it is.", metavar="FILE"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.", metavar="N")] = 0,
     width: Annotated[
         int | None,
         typer.Option(
@@ -210,8 +213,8 @@ def _require_blocks(asked: list[str], missing: str, budget: float | None, layers
     because = f"with {asked[0]}" if asked else "because memory cannot hold them"
     if missing == "ignore":
         raise InputError(
-            f"the functions are read in blocks, {because}, and then no value may be missing: --missing "
-            "ignore needs a fit in memory. Leave out the functions with NaN."
+            f"the functions are read in blocks, {because}, so no value may be missing: --missing ignore "
+            "needs a fit in memory. Remove the functions with NaN."
         )
     _require_no_search(budget, layers, because)
 
@@ -219,12 +222,12 @@ def _require_blocks(asked: list[str], missing: str, budget: float | None, layers
 def _require_no_search(budget: float | None, layers: int | None, because: str) -> None:
     if budget is not None:
         raise InputError(
-            f"--time-budget limits a search, and there is none {because}: only the strength of the ridge is "
-            "chosen. Leave one of them out."
+            f"--time-budget limits the search, and there is no search {because}: only alpha, the strength of "
+            "the ridge, is chosen. Remove one of these options."
         )
     if layers:
         raise InputError(
-            f"--layers belongs to the search, and there is none {because}. Leave one of them out."
+            f"--layers is part of the search, and there is no search {because}. Remove one of these options."
         )
 
 
@@ -267,7 +270,7 @@ def _fit_in_memory(
         error = relative_error(model.predict(data.u_test, points=where), truth)
         if error is not None:
             told.fact(test_error=error)
-            told.line(f"Error on the file's test functions: {error:.3g}.")
+            told.line(f"Error on the file's test functions: {percent(error)}.")
             _tell_bands(told, model, data.u_test, where, truth)
     return model, data
 
@@ -283,7 +286,7 @@ def _tell_bands(told: Told, model: Any, u: Any, where: Any, truth: Any) -> None:
         inside = {"points": values["points"], "function": functions["function"]}
         told.fact(test_coverage={"asked": _BAND, **inside})
         told.line(
-            f"Their bands for {100 * _BAND:g} %: {100 * inside['points']:.1f} % of values and "
+            f"Bands for {100 * _BAND:g} %: {100 * inside['points']:.1f} % of values and "
             f"{100 * inside['function']:.1f} % of whole functions inside."
         )
 
@@ -320,13 +323,9 @@ def _fit_blocks(
 
 
 def _tell_solution(told: Told, model: Any, more: str = "") -> None:
-    from elmonet.fitting.words import kind_in_words
-
     solution = model.solution_
-    told.line(
-        f"expected error {solution.expected_error:.3g} ({kind_in_words(solution.error_kind)}), alpha "
-        f"{solution.alpha:.2g} ({solution.method}){more}"
-    )
+    ridge = f"Ridge alpha: {solution.alpha:.2g} ({solution.method}){more}"
+    told.line(f"Expected error: {expected_error(model)}. {ridge}")
     told.fact(alpha=solution.alpha, **error_facts(model))
 
 

@@ -18,7 +18,7 @@ _IN_WORDS = {"points": "of all values", "function": "of whole functions"}
 Interval = Annotated[
     float | None,
     typer.Option(
-        help="Bands too, that hold in this part of all cases: 0.9 for 90 %.",
+        help="Also give bands that hold in this part of all cases: 0.9 for 90 %.",
         metavar="COVERAGE",
         show_default="no bands",
     ),
@@ -28,7 +28,7 @@ Interval = Annotated[
 def of_option(default: str) -> Any:
     """The option --of of a verb."""
     return typer.Option(
-        help="What lies inside: points, that part of all values; function, that part of whole functions.",
+        help="What the bands hold: points: this part of all values; function: this part of whole functions.",
         metavar="WORD",
         show_default=default,
     )
@@ -48,11 +48,11 @@ def band_asked(interval: float | None, of: str | None, default: str) -> Band | N
         choice(of, "--of", _OF)
     if interval is None:
         if of is not None:
-            raise InputError(f"--of {of} says what bands hold; say how often, too: --interval 0.9.")
+            raise InputError(f"--of {of} says what the bands hold. Say also how often: --interval 0.9.")
         return None
     if not 0 < interval < 1:
         raise InputError(
-            f"--interval must be between 0 and 1, as 0.9 for bands that hold in 90 % of all cases; got "
+            "--interval must be between 0 and 1, such as 0.9 for bands that hold in 90 % of all cases; got "
             f"{interval:g}."
         )
     return Band(interval, of or default)

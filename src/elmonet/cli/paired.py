@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.summaries import percent
+
 __all__ = ["Pair", "pairs_with_best", "verdict"]
 
 _CERTAINTY = 0.95
@@ -51,12 +53,12 @@ class Pair:
             return f"{self.better} and {self.worse} are both exact up to rounding."
         if self.standard_error is None:
             return (
-                f"{self.better} has the lower error, by {self.difference:.2g}, on this one function. More "
-                "functions are needed to tell which model is better."
+                f"{self.better} has the lower error, by {percent(self.difference, 2)}, on this one function. "
+                "More functions are needed to tell which model is better."
             )
         found = (
-            f"the error is lower by {self.difference:.2g} ± {self.standard_error:.1g} (mean and standard "
-            f"error), on {self.better_on} of {self.functions} functions"
+            f"the error is lower by {percent(self.difference, 2)} (standard error "
+            f"{percent(self.standard_error, 1)}), on {self.better_on} of {self.functions} functions"
         )
         if self.clear:
             return f"{self.better} is better than {self.worse}: {found}."

@@ -20,7 +20,7 @@ def require_file(path: Path) -> None:
         if not path.is_file() and not path.is_dir():
             raise FileError(f"{str(path)!r} is a device, a socket or a pipe, not a file. Name a file.")
         if path.is_file() and path.stat().st_size == 0:
-            raise FileError(f"{str(path)!r} is empty: it has no bytes. Write it again, or fetch it again.")
+            raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
         return
     beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     for some in ([entry for entry in beside if entry.suffix == path.suffix], beside):

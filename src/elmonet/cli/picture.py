@@ -14,6 +14,7 @@ from elmonet.cli.paths import open_model, require_data, require_place
 from elmonet.cli.telling import IndexName, InputName, MaxSize, OutputName, PointsName, Told, Transpose
 from elmonet.cli.understanding import flags
 from elmonet.destination import replacing
+from elmonet.summaries import percent
 
 __all__ = ["plot", "without_windows"]
 
@@ -95,7 +96,7 @@ def plot(
     seen, about = training_functions(fitted, u)
     told.fact(function=function, training_function=bool(seen), error=error, wrote=str(out))
     about = about.replace("all are training functions", "a training function")
-    compared = "" if error is None else f"relative error {error:.3g}"
+    compared = "" if error is None else f"relative error {percent(error)}"
     told.line(f"function {function}: {compared}{about}{'; ' if compared or about else ''}wrote {out}")
     told.end()
 
@@ -159,7 +160,7 @@ def _one(predicted: Any, truth: Any, n: int, wanted: str | None) -> tuple[Any, A
     if set(guesses) != set(values):
         raise InputError(
             f"the model predicts {_told(predicted)}, and the file holds {_told(truth)}: it was fitted to "
-            "other output functions. Say which: --output NAME."
+            "other output functions. Say which to use: --output NAME."
         )
     names = list(values)
     chosen = names[0] if wanted is None else wanted

@@ -20,6 +20,7 @@ from elmonet.cli.telling import (
     Transpose,
 )
 from elmonet.cli.understanding import flags, relative_error
+from elmonet.summaries import percent
 
 __all__ = ["predict"]
 
@@ -123,7 +124,7 @@ def predict(
         error = relative_error(predicted, found.truth)
         if error is not None:
             told.fact(error=error)
-            told.line(f"relative error against the file's own outputs: {error:.3g}")
+            told.line(f"relative error against the file's own outputs: {percent(error)}")
     if band is not None and ends is not None:
         low, high = ends
         tell_coverage(told, band, coverage_found(low, high, found.truth) if known else None)

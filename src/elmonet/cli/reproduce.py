@@ -50,20 +50,29 @@ def reproduce(
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Most seconds of each training.", metavar="SECONDS", show_default="12, full: none"
+            min=0,
+            help="At most so many seconds for each training.",
+            metavar="SECONDS",
+            show_default="12, full: none",
         ),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Most epochs of each training.", metavar="N", show_default="10000"),
+        typer.Option(
+            min=1, help="At most so many epochs for each training.", metavar="N", show_default="10000"
+        ),
     ] = None,
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Functions in a step of each training.", metavar="N", show_default="all"),
+        typer.Option(
+            min=1, help="How many functions are in one step of training.", metavar="N", show_default="all"
+        ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=1, help="Random draws that are averaged.", metavar="N", show_default="1, full: 10"),
+        typer.Option(
+            min=1, help="How many random draws to average.", metavar="N", show_default="1, full: 10"
+        ),
     ] = None,
     functions: Annotated[
         int | None,

@@ -76,5 +76,5 @@ def suggest(
         )
     told.fact(candidates=found.functions, training_functions=seen, indices=indices)
     told.fact(wrote=None if out is None else str(out))
-    told.line("simulate next, rows from 0, the most telling first:\n" + "\n".join(map(str, indices)))
+    told.line("simulate next (rows, counted from 0; the most useful first):\n" + "\n".join(map(str, indices)))
     told.end()

@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from elmonet.summaries import percent
+
 __all__ = [
     "IndexName",
     "InputName",
@@ -26,6 +28,7 @@ __all__ = [
     "Transpose",
     "complain",
     "error_facts",
+    "expected_error",
     "one_or_more",
     "plain_warnings",
 ]
@@ -56,13 +59,13 @@ MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="How much may be unpacked from the file, such as 4GB.",
+        help="How large the unpacked file may be, such as 4GB.",
         metavar="SIZE",
         show_default="200 times the file, at least 1GB",
     ),
 ]
 _NARROWEST = 40
-_INSIDE_A_SHAPE = re.compile(r"(?<=[\dN],) (?=\d)")
+_INSIDE_A_NUMBER = re.compile(r"(?<=[\dN],) (?=\d)|(?<=\d) (?=%)")  # or a shape
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -124,7 +127,7 @@ def _wrapped(text: str) -> str:
     lines = []
     for line in text.split("\n"):
         inner = " " * (len(line) - len(line.lstrip()) + 2)
-        kept = _INSIDE_A_SHAPE.sub(_UNBROKEN, line)
+        kept = _INSIDE_A_NUMBER.sub(_UNBROKEN, line)
         filled = textwrap.wrap(
             kept, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
         )
@@ -143,6 +146,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def expected_error(model: Any) -> str:
+    """What a model says of its error, for people."""
+    from elmonet.fitting.words import kind_in_words
+
+    if model.expected_error_ is None:
+        return "not known"
+    return f"{percent(model.expected_error_)} ({kind_in_words(model.error_kind_)})"
 
 
 def error_facts(model: Any) -> dict[str, Any]:

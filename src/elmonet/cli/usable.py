@@ -17,12 +17,12 @@ def require_usable(data: OperatorData, missing: str) -> None:
     inputs = data.u_train if isinstance(data.u_train, dict) else {"": data.u_train}
     for name, u in inputs.items():
         what = f"the input functions {name}".strip()
-        _require_finite(what, u, "Leave these functions out, or fill the gaps.")
+        _require_finite(what, u, "Remove these functions, or fill the gaps.")
     s = data.s_train
     if isinstance(s, Scattered):
         return
     if missing == "ignore":
-        _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Leave these functions out.")
+        _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Remove these functions.")
     else:
         advice = "With --missing ignore, NaN marks a missing value, which is left out of the fit."
         _require_finite("the output functions", s, advice)

@@ -90,7 +90,7 @@ def read_rows(array: Any, start: int, stop: int, name: str) -> np.ndarray:
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(
             f"{name} cannot be read from function {start} on: {type(error).__name__}: {error}. The file may "
-            "be truncated or damaged."
+            "be damaged, or not complete."
         ) from error
     return checked_rows(rows, start, name)
 
@@ -105,6 +105,6 @@ def checked_rows(rows: np.ndarray, start: int, name: str) -> np.ndarray:
         raise InputError(
             f"{name} holds NaN or Inf in function {wrong[0]}"
             + (f" and {len(wrong) - 1} more of this block" if len(wrong) > 1 else "")
-            + ". Every value must be finite: leave these functions out or fill the gaps."
+            + ". Every value must be finite: remove these functions or fill the gaps."
         )
     return rows

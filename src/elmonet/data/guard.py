@@ -30,8 +30,8 @@ def reading(path: Any, doing: str = "read") -> Iterator[None]:
     except Exception as error:
         said = " ".join(str(error).split())[:300]
         raise FileError(
-            f"{str(path)!r} cannot be {doing}: {type(error).__name__}: {said}. It may be truncated, damaged "
-            "or of another kind; write it again, or fetch it again."
+            f"{str(path)!r} cannot be {doing}: {type(error).__name__}: {said}. It may be damaged, not "
+            "complete or of another kind. Write or download it again."
         ) from error
 
 

@@ -83,8 +83,8 @@ class OperatorData:
             name = f"u_{part}[{key!r}]" if key else f"u_{part}"
             if u.ndim < 2 or (not isinstance(s, Scattered) and s.ndim < 2):
                 raise InputError(
-                    f"{name} must be (N, m) or (N, H, W) and s_{part} must be (N, M), got {u.shape} "
-                    f"and {s.shape}. Put one function in each row."
+                    f"{name} must be (N, m) or (N, H, W) and s_{part} must be (N, M), got {u.shape} and "
+                    f"{s.shape}. Give one function per row."
                 )
             _check_count(u, s, name, f"s_{part}")
         if self.sensors is not None and not isinstance(inputs, dict):
@@ -209,8 +209,8 @@ def _check_count(u: np.ndarray, s: Any, u_name: str, s_name: str) -> None:
             )
     elif len(u) != len(s):
         raise InputError(
-            f"{u_name} and {s_name} must hold the same number of functions, got {len(u)} and "
-            f"{len(s)}. Row i of {s_name} is the image of row i of {u_name}."
+            f"{u_name} and {s_name} must hold the same number of functions, got {len(u)} and {len(s)}. Row i "
+            f"of {s_name} is the output of row i of {u_name}."
         )
 
 

@@ -40,7 +40,7 @@ def at_own_points(s: Any, points: np.ndarray) -> Scattered:
 def _integers(index: np.ndarray, name: str) -> np.ndarray:
     integers = index.astype(np.int64)
     if not np.array_equal(integers, index):
-        raise InputError(f"{name} must hold integers, the row of the input that each value belongs to.")
+        raise InputError(f"{name} must hold whole numbers, the row of the input that each value belongs to.")
     return integers
 
 

@@ -38,7 +38,7 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
 
     if len(values) != len(sensors) or len(values) == 0:
         raise InputError(
-            f"give the values and the sensors of each function: got {len(values)} and {len(sensors)} of them."
+            f"give values and sensors for each function: got {len(values)} and {len(sensors)} of them."
         )
     new = coordinates(new_sensors)
     out, outside = np.empty((len(values), len(new))), []
@@ -54,9 +54,8 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
         out[i] = interpolate(where, known[:, None], new)[:, 0]
     if outside:
         warnings.warn(
-            f"{len(outside)} of {len(values)} functions, the first function {outside[0]}, are asked for "
-            "outside of the region where they were measured: their values there are extrapolated. Choose "
-            "sensors within.",
+            f"{len(outside)} of {len(values)} functions, the first function {outside[0]}, are asked for at "
+            "points outside of their sensors: the values there are extrapolated. Choose new sensors inside.",
             ExtrapolationWarning,
             stacklevel=2,
         )

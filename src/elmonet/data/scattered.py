@@ -38,11 +38,11 @@ class Scattered:
         index, points = np.asarray(self.index), coordinates(self.points)
         if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) != len(points):
             raise InputError(
-                "index must hold one integer for each point, the row of the inputs that it belongs to; got "
-                f"index {index.shape} of type {index.dtype} for {len(points)} points."
+                "index must hold one whole number for each point, the row of the inputs that it belongs to; "
+                f"got index {index.shape} of type {index.dtype} for {len(points)} points."
             )
         if index.min() < 0:
-            raise InputError(f"index counts the functions from 0; its least entry is {index.min()}.")
+            raise InputError(f"index counts the functions from 0; its smallest value is {index.min()}.")
         object.__setattr__(self, "index", index.astype(np.int64, copy=False))
         object.__setattr__(self, "points", points)
         if self.values is not None:

@@ -42,7 +42,7 @@ def require_writable(path: Path) -> None:
     if real.is_dir() and not _may_replace(real):
         raise FileError(
             f"cannot write {str(path)!r}: the folder holds other things than arrays, which would be lost. "
-            f"Name a file, as {str(path / 'functions.npz')!r}, or a new folder."
+            f"Name a file, such as {str(path / 'functions.npz')!r}, or a new folder."
         )
 
 
@@ -72,7 +72,7 @@ def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def _npy(path: Path, arrays: dict[str, np.ndarray]) -> None:
     if len(arrays) > 1:
         raise InputError(
-            f"an npy file holds one array, got {', '.join(arrays)}. Write npz, or a folder: a path without "
+            f"an npy file holds one array, got {', '.join(arrays)}. Write npz, or a folder: a name without "
             "ending."
         )
     np.save(path, next(iter(arrays.values())), allow_pickle=False)

@@ -263,8 +263,8 @@ def checked_orders(orders: Any, d: int) -> tuple[int, ...]:
     given = (orders,) if np.ndim(orders) == 0 else tuple(orders)
     if len(given) != d:
         raise InputError(
-            f"orders must hold one number for each of the {d} coordinates, as {(1,) + (0,) * (d - 1)} for "
-            f"the first derivative in the first; got {orders!r}."
+            f"orders must hold one number for each of the {d} coordinates, such as {(1,) + (0,) * (d - 1)} "
+            f"for the first derivative in the first; got {orders!r}."
         )
     return tuple(positive_integer(order, "each of orders", minimum=0) for order in given)
 

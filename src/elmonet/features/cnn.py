@@ -68,7 +68,7 @@ class CNN(RandomMap):
         if self.shape is not None:
             shape = tuple(positive_integer(n, "each of shape") for n in self.shape)
             if len(given) > 1 and shape != given:
-                raise InputError(f"shape is {shape}, but the images come as {given}: leave shape out.")
+                raise InputError(f"shape is {shape}, but the images come as {given}: remove shape.")
             if np.prod(shape) != np.prod(given):
                 raise InputError(
                     f"shape {shape} needs {np.prod(shape)} values per image, inputs have {np.prod(given)}."

@@ -100,7 +100,7 @@ class Concat(FeatureMap, _BaseComposition):
     def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
         """Fit every map to (X, y); the features of those that come with the fit."""
         if not self.maps:
-            raise InputError('maps must be a list of (name, feature map), as [("linear", Linear())].')
+            raise InputError('maps must be a list of (name, feature map), such as [("linear", Linear())].')
         self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]) if self.sees_given_points else None
         self.members_ = [clone(member, safe=False) for _, member in self.maps]
         ready: list[np.ndarray | None] = []

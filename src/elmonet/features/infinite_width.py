@@ -107,7 +107,7 @@ class InfiniteWidth(FeatureMap):
         X = X.astype(np.float64, copy=False)
         if self.patch is None:
             return X.reshape(1, len(X), -1)
-        shape = image_shape(self.input_shape_, "patch=", "Reshape them, or leave patch out.")
+        shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
         step = ceil(sqrt(shape[1] * shape[2] / _PATCHES))
         H = X.reshape(len(X), *shape).transpose(0, 2, 3, 1)  # channels last
         windows = gather_windows(H, self.patch, step, edge="edge")

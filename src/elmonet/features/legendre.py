@@ -76,7 +76,7 @@ class Legendre(FeatureMap):
         if beyond.any():
             warnings.warn(
                 f"{int(beyond.sum())} of {len(x)} points lie outside the box of the training points, where "
-                "polynomials grow fast. Train on points that cover the region.",
+                "polynomials grow fast. Train on points that cover the whole domain.",
                 ExtrapolationWarning,
                 stacklevel=4,
             )

@@ -94,7 +94,8 @@ class POD(FeatureMap):
         if beyond.any():
             warnings.warn(
                 f"{int(beyond.sum())} of {len(X)} points lie outside the box of the training points: POD "
-                "modes are extrapolated there. Train on points that cover the region, or use another trunk.",
+                "modes are extrapolated there. Train on points that cover the whole domain, or use another "
+                "trunk.",
                 ExtrapolationWarning,
                 stacklevel=4,
             )

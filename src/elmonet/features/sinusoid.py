@@ -48,11 +48,11 @@ class Sinusoid(FeatureMap):
             return
         if d > 2:
             raise InputError(
-                f"the paper prints bases in one and two dimensions, the points have {d}: use "
+                f"the paper gives bases in one and two dimensions, and the points have {d}: use "
                 'basis="tensor" or basis="cosine".'
             )
         if width % (2 * d):
-            raise InputError(f"the printed basis needs a width divisible by {2 * d}, got {width}.")
+            raise InputError(f"the printed basis needs a width that is a multiple of {2 * d}, got {width}.")
         k = np.arange(1, width // (2 * d) + 1)[:, None]
         self.frequencies_ = 32 * k * np.pi / (2 * width) if d == 1 else np.pi * np.hstack([k, k])
 

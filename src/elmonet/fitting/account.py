@@ -20,8 +20,8 @@ from elmonet.solve import LEFT_OUT
 __all__ = ["account_of", "call_of", "data_of", "seed_of"]
 
 _NOT_KEPT = (
-    "Not known any more: this model was loaded from a file, or fitted in blocks, and the training functions "
-    "are not at hand. Give functions with known outputs: model.report(path, X, y)."
+    "Not known: this model was loaded from a file, or fitted in blocks, so the training functions are not "
+    "there. Give functions with known outputs: model.report(path, X, y)."
 )
 _NOT_LEFT_OUT = (
     "Not known: this fit leaves no function out, or there are too few functions. Give functions with known "
@@ -67,7 +67,7 @@ def data_of(
     count = None if memory.fingerprints is None else len(memory.fingerprints)
     count = count if training is None else len(training.X)
     found = {
-        "training functions": "not known any more" if count is None else str(count),
+        "training functions": "not known" if count is None else str(count),
         "inputs": inputs.told,
         "outputs": outputs_in_words(outputs),
     }

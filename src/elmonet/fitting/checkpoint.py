@@ -56,7 +56,7 @@ class Checkpoint:
         for what in now:
             if was.get(what) != now[what]:
                 raise FileError(
-                    f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ(s) (there: "
+                    f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ (there: "
                     f"{was.get(what)}; here: {now[what]}). Remove the file to begin again, or name another."
                 )
         fit.resume(header["checkpoint"], arrays)

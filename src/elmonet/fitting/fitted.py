@@ -60,7 +60,9 @@ class Fitted:
         outputs = self.outputs
         if outputs.logs is not None or outputs.lift is not None:
             what = "logarithms" if outputs.logs is not None else "a lift"
-            raise InputError(f"derivatives are for models without {what}: differentiate predictions instead.")
+            raise InputError(
+                f"derivatives are for models without {what}: take differences of predictions instead."
+            )
         d = outputs.points.shape[1]
         orders = checked_orders(orders, d)
         there = self._places(outputs.points if points is None else points, len(Z))

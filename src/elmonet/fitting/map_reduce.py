@@ -91,7 +91,7 @@ class OnDask:
         u, s = (A if hasattr(A, "dask") else da.asarray(A) for A in (u, s))
         if any(np.isnan(size) for A in (u, s) for size in A.shape):
             raise InputError(
-                "the Dask arrays do not know their length: call compute_chunk_sizes() on them first."
+                "the Dask arrays have no known length: call compute_chunk_sizes() on them first."
             )
         self.functions = Blocks(u, s, rows=1).functions  # checks shapes and types
         self.u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))

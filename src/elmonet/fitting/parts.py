@@ -61,7 +61,7 @@ def solve(solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **known: np.
 def refuse_learning(part: Any, role: str) -> None:
     """Raise if a map learns from all functions at once, which a fit in blocks never has."""
     if "inputs" in learns_from(part):
-        told = "learns" if hasattr(part, "learns_from") else "may learn (it does not declare learns_from)"
+        told = "learns" if hasattr(part, "learns_from") else "may learn (it has no learns_from)"
         raise InputError(
             f"the {role} {part!r} {told} from all functions at once, so it cannot be fitted in blocks. Use a "
             "random network such as SLFN(2000), with a linear block or without."

@@ -72,8 +72,8 @@ def fit_with_gaps(
     never = np.flatnonzero(~known.any(axis=0))
     if never.size:
         raise InputError(
-            f"{never.size} points have no value in any function (the first: point {never[0]}). Leave them "
-            "out of y and points."
+            f"{never.size} points have no value in any function (the first: point {never[0]}). Remove them "
+            "from y and points."
         )
     w = np.ones(len(Z)) if weights is None else weights
     data = _Gappy(_branch_features(branch, Z) * w, known, y.astype(float) * w[:, None], alpha)
@@ -208,8 +208,8 @@ def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
 def _require_no_learning(trunk: Any) -> None:
     if "outputs" in learns_from(trunk):
         raise InputError(
-            "POD needs outputs at common points, and these are scattered. Leave the trunk out, which "
-            "takes polynomials, or give Legendre(degree), Sinusoid or SLFN."
+            "POD needs outputs at common points, and these are scattered. Give no trunk, which takes "
+            "polynomials, or give Legendre(degree), Sinusoid or SLFN."
         )
 
 

@@ -113,9 +113,10 @@ class WithBands:
 
     def _new_confidence(self) -> Confidence | None:
         """From the training functions, if they are at hand."""
-        fitted, training = self._fitted(), self._training
+        training = self._training
         if training is None:
             return None
+        fitted = self._fitted()
         solution = fitted.solution
         if solution.error_kind in LEFT_OUT and solution.fit is not None:
             promised = None if self._promise is None else self._promise.error

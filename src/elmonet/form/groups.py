@@ -41,7 +41,7 @@ def given_groups(groups: Any, n: int) -> Groups | None:
             f"comes from; got the shape {labels.shape}."
         )
     numbers = np.unique(labels, return_inverse=True)[1].ravel()
-    return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole.")
+    return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole")
 
 
 def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
@@ -64,7 +64,7 @@ def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
     if not len(pairs):
         return None
     sentence = "; ".join(told)
-    return _together(_connected(pairs, n), f"{sentence[0].upper()}{sentence[1:]}.")
+    return _together(_connected(pairs, n), sentence)
 
 
 def _together(numbers: np.ndarray, told: str) -> Groups | None:

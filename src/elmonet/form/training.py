@@ -76,8 +76,8 @@ def understand(
     own = None if groups is None else given_groups(groups, len(rows))
     if groups is not None and (scattered is not None or gaps):
         raise InputError(
-            "groups are for outputs without gaps at common points; here, some functions are held out. Leave "
-            "groups out, or the functions with gaps."
+            "groups are for outputs without gaps at common points; here, some functions are held out. "
+            "Remove groups, or the functions with gaps."
         )
     if scattered is not None:
         if scattered.n_functions > len(rows):
@@ -108,7 +108,7 @@ def understand(
 def points_once(own: Any, points: Any, estimator: str) -> Any:
     """The points of an estimator, or those that came to `fit`, but not both."""
     if points is not None and own is not None:
-        raise InputError(f"points came twice, in {estimator}(points=...) and in fit: give them once.")
+        raise InputError(f"points were given twice, in {estimator}(points=...) and in fit: give them once.")
     return own if points is None else points
 
 
@@ -141,8 +141,8 @@ def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
         parts = [np.asarray(plain(part)) for part in y.values()]
     except ValueError:
         raise InputError(
-            "the components of y are ragged lists. If functions are known at points of their own, give one "
-            "Scattered with values (K, c)."
+            "the components of y have rows of different lengths. If functions are known at points of their "
+            "own, give one Scattered with values (K, c)."
         ) from None
     if not parts or len({part.shape for part in parts}) > 1 or parts[0].ndim < 2:
         shapes = {name: np.shape(part) for name, part in y.items()}
@@ -175,7 +175,7 @@ def _training_points(
     if shape not in (inputs.given, inputs.given[1:]):
         raise InputError(
             f"points is missing: y has functions of shape {shape} and X has functions of shape "
-            f"{inputs.given}, so it cannot be guessed where the outputs live. Give fit points of shape "
+            f"{inputs.given}, so the points of the outputs cannot be guessed. Give fit points of shape "
             f"({', '.join(map(str, shape))}, d)."
         )
     return grid_points([np.linspace(0, 1, n) for n in shape])
@@ -185,9 +185,9 @@ def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
     """The outputs, if every function is known at points of its own."""
     if isinstance(y, Scattered):
         if points is not None:
-            raise InputError("a Scattered holds its own points: leave points out.")
+            raise InputError("a Scattered holds its own points: do not give points too.")
         if y.values is None:
-            raise InputError("this Scattered holds places but no values.")
+            raise InputError("this Scattered holds points but no values.")
         return y
     if is_array(y) and is_array(points) and points.ndim == 3 and points.shape[:2] == y.shape[:2]:
         return Scattered.of(list(plain(y)), list(plain(points)))  # (N, M) values at points (N, M, d)

@@ -87,8 +87,9 @@ def log_inputs(X: np.ndarray) -> np.ndarray:
     """``log X``, if every value is positive."""
     if not (X > 0).all():
         raise InputError(
-            f"this model takes logarithms of its inputs, which must be positive; the least value of X is "
-            f"{X.min():.4g}. Fit with log_inputs=False, which AutoELMDeepONet takes too, or shift the inputs."
+            "this model takes logarithms of its inputs, which must all be positive; the smallest value of X "
+            f"is {X.min():.4g}. Fit with log_inputs=False (also in AutoELMDeepONet), or add a constant to "
+            "the inputs."
         )
     return np.log(X)
 
@@ -126,8 +127,8 @@ def log_outputs(y: np.ndarray) -> LogOutputs:
     zero = (y == 0).all(axis=0)
     if not (y[:, ~zero] > 0).all():
         raise InputError(
-            "log_outputs needs outputs that are positive, but for points at which all of them are zero; "
-            f"the least value of y is {y.min():.4g}. Leave log_outputs out."
+            "log_outputs needs positive outputs, except at points where all outputs are zero; the smallest "
+            f"value of y is {y.min():.4g}. Remove log_outputs."
         )
     with np.errstate(divide="ignore"):
         logarithms = np.log(y.astype(np.float64, copy=False))

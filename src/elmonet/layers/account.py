@@ -12,8 +12,8 @@ from elmonet.report.account import Account
 __all__ = ["account_of"]
 
 _NOT_KEPT = (
-    "Not known any more: this model was loaded from a file, which does not hold the functions that were held "
-    "out. Give functions with known outputs: model.report(path, X, y)."
+    "Not known: this model was loaded from a file, which does not hold the functions that were held out. "
+    "Give functions with known outputs: model.report(path, X, y)."
 )
 _TOO_FEW = "Not known: too few functions were held out."
 

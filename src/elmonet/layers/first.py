@@ -33,13 +33,15 @@ def left_out_rows(model: Any) -> np.ndarray:
     """What the model says of each training function if it is left out: rows (N, c M) of its outputs."""
     found = model._fitted()
     if found.outputs.lift is not None:
-        raise InputError("a chain cannot begin with a model that has a lift: take it off the outputs.")
+        raise InputError(
+            "layers cannot begin with a model that has a lift: subtract the lift from the outputs instead."
+        )
     try:
         left_out = found.solution.left_out()
     except AttributeError as error:
         raise InputError(
-            "a chain begins with what its first model says of training functions left out; this one cannot "
-            f"say: {error} Use a model with Ridge, fitted in memory."
+            "layers begin with the predictions of the first model for training functions left out, and this "
+            f"model cannot give them: {error} Use a model with Ridge, fitted in memory."
         ) from None
     return np.asarray(found.outputs.values(left_out.T), np.float64)
 

@@ -102,19 +102,19 @@ def find_fields(
     if training.outputs.scattered:
         raise InputError("layers need outputs on one grid; these are known at points of their own.")
     if training.has_gaps:
-        raise InputError("layers need outputs without gaps; leave out the functions with missing values.")
+        raise InputError("layers need outputs without gaps. Remove the functions with missing values.")
     grid, order = find_grid(training.outputs.points)
     if min(grid.given) < 4:
         raise InputError(
-            f"layers look at windows of a grid; one of {' x '.join(map(str, grid.given))} points is too "
-            "small for that: at least 4 along each axis."
+            f"layers look at windows of a grid, and a grid of {' x '.join(map(str, grid.given))} points is "
+            "too small: there must be at least 4 along each axis."
         )
     if sensors is not None:
         there = coordinates(place_points(sensors)[0])
         if there.shape != training.outputs.points.shape or not np.allclose(there, training.outputs.points):
             raise InputError(
-                "layers need inputs and outputs on the same grid; the sensors differ from the points. "
-                "elmonet.resample brings the inputs to the points."
+                "layers need inputs and outputs on the same grid; the sensors differ from the points. Use "
+                "elmonet.resample to get the inputs at the points."
             )
     parts = _parts_of(training, grid)
     X = training.inputs.as_given(training.X)
@@ -144,8 +144,8 @@ def _parts_of(training: Training, grid: Grid) -> tuple[Part, ...]:
         if not is_field and (size > _MOST_NUMBERS or len(names) == 1):
             raise InputError(
                 f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the "
-                f"input {'' if name is None else repr(name) + ' '}has {size} values. elmonet.resample brings "
-                "functions to other points; ELMDeepONet takes inputs and outputs at different ones."
+                f"input {'' if name is None else repr(name) + ' '}has {size} values. Use elmonet.resample, "
+                "or ELMDeepONet, which takes inputs and outputs at different points."
             )
         parts.append(Part(name, shape, size // M if is_field else size, is_field))
     if not any(part.is_field for part in parts):

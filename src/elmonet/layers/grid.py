@@ -99,7 +99,7 @@ class Grid:
             ):
                 raise InputError(
                     f"a layered model works on grids of the domain it was trained on, {x:g} to {end:g} along "
-                    f"this axis; these points reach from {axis[0]:g} to {axis[-1]:g}."
+                    f"this axis; these points go from {axis[0]:g} to {axis[-1]:g}."
                 )
         start = tuple(float(axis[0]) for axis in axes)
         step = tuple(_step(axis) for axis in axes)
@@ -171,15 +171,15 @@ def _uniform_axes(points: np.ndarray, name: str) -> tuple[list[np.ndarray], np.n
     axes, order = as_grid(points)
     if axes is None:
         raise InputError(
-            f"layers need fields on a grid, but these {len(points)} {name} do not form one. "
-            "elmonet.resample brings functions to a grid; ELMDeepONet takes any points."
+            f"layers need fields on a grid, but these {len(points)} {name} do not form one. Use "
+            "elmonet.resample to get functions on a grid, or ELMDeepONet, which takes any points."
         )
     for axis in axes:
         if len(axis) > 1 and np.ptp(np.diff(axis)) > _UNIFORM * _step(axis):
             raise InputError(
-                f"layers need a uniform grid; along one axis the steps of these {name} reach from "
-                f"{np.diff(axis).min():g} to {np.diff(axis).max():g}. elmonet.resample brings functions to a "
-                "uniform grid."
+                f"layers need a uniform grid; along one axis the steps of these {name} go from "
+                f"{np.diff(axis).min():g} to {np.diff(axis).max():g}. Use elmonet.resample to get functions "
+                "on a uniform grid."
             )
     return axes, order
 

@@ -34,6 +34,7 @@ from elmonet.report.account import Account
 from elmonet.report.reporting import Reporting
 from elmonet.store import read, write
 from elmonet.suggestion import suggest
+from elmonet.summaries import Fact, Summary
 
 __all__ = ["LayeredELMDeepONet", "load_layers"]
 
@@ -74,7 +75,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
 
     _found: Layered | None = None
     _memory = Memory()
-    _words = ""  # of the choice that led to this model, if there was one
+    _words: Summary | str = Summary()  # of the choice that led to this model; of a loaded one, all words
 
     def __init__(
         self,
@@ -105,7 +106,9 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         width = None if self.width is None else positive_integer(self.width, "width")
         budget = np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         if self.periodic not in (None, True, False):
-            raise InputError(f"periodic must be True, False, or None to find out; got {self.periodic!r}.")
+            raise InputError(
+                f"periodic must be True, False, or None to find it from the data; got {self.periodic!r}."
+            )
         self._forget()
         seed = seed_from(self.random_state)
         training = understand(self, u, s, points, sensors=sensors, groups=groups)
@@ -217,7 +220,8 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
 
     def summary(self) -> str:
         """In words: the grid, what was chosen, what each layer gained, and what error to expect."""
-        return summary_of(self._fitted(), self._words)
+        found, words = self._fitted(), self._words
+        return words if isinstance(words, str) else str(summary_of(found, words))
 
     def save(
         self,
@@ -237,15 +241,15 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         bands : keep what bands need.
         inputs : keep the training inputs, which `suggest` needs.
         """
-        found, words = self._fitted(), self._words
-        write(path, *to_store(found, self._memory, words, weights, bands=bands, inputs=inputs))
+        found = self._fitted()
+        write(path, *to_store(found, self._memory, self.summary(), weights, bands=bands, inputs=inputs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._found is not None
 
     def _with(self, found: Layered, memory: Memory, words: str = "") -> Self:
         """With a fitted chain, what is remembered of its functions, and words on how it was chosen."""
-        self._found, self._memory, self._words = found, memory, words
+        self._found, self._memory, self._words = found, memory, words or Summary()
         given = found.form.inputs.given
         self.input_shape_, self.n_features_in_ = given, given[0]
         return self
@@ -253,7 +257,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
     def _account(self) -> Account:
         return account_of(self, self._fitted())
 
-    def _add_error(self, error: float, words: str) -> None:
+    def _add_error(self, error: float, equation: tuple[Fact, ...]) -> None:
         """Errors of the training outputs themselves, which no function held out can show."""
         found = self._fitted()
         low, high = found.interval or (0.0, np.inf)
@@ -263,7 +267,8 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         self._found = replace(
             found, error=found.error + error, interval=(low + error, high + error), bands=bands
         )
-        self._words = f"{self._words}\n{words}"
+        assert isinstance(self._words, Summary)  # not loaded
+        self._words = self._words.with_equation(equation, error, self._found.error)
 
     def _truth(self, s: Any) -> np.ndarray:
         """Outputs at the training points, as layers see them."""
@@ -323,8 +328,8 @@ def _common(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:
         isinstance(points, Scattered) or is_list_of_points(points)
     ):
         raise InputError(
-            "a model with layers predicts at points that all functions share: give points (M, d). To have "
-            "each function at points of its own, interpolate what predict gives on the grid."
+            "a model with layers predicts at points that all functions share: give points (M, d). For "
+            "points of their own, interpolate the prediction on the grid."
         )
     where, shape = place_points(points)
     where = coordinates(where, dimension=dimension)

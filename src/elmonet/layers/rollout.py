@@ -23,9 +23,9 @@ def roll_out(found: Layered, u0: np.ndarray, steps: int) -> np.ndarray:
         strange = found.strange(state, form.grid, form.order)
         if strange.any():
             warnings.warn(
-                f"{int(strange.sum())} of {len(u0)} functions left what the training functions cover after "
-                f"{k} steps (the first: row {going[np.argmax(strange)]}). Their rollout ends there. Train "
-                "on functions like these, or on more of them.",
+                f"{int(strange.sum())} of {len(u0)} functions are no longer like the training functions "
+                f"after {k} steps (the first: row {going[np.argmax(strange)]}). Their rollout stops there. "
+                "Train on functions like these, or on more of them.",
                 ExtrapolationWarning,
                 stacklevel=3,
             )

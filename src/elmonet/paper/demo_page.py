@@ -23,10 +23,10 @@ __all__ = ["write_demo"]
 _COLOURS = {"as printed": "#009E73", "our solver": BLUE, "automatic": ORANGE, "DeepONet": "#767676"}
 _MARKERS = {"as printed": "^", "our solver": "s", "automatic": "o", "DeepONet": "D"}
 _ABOUT = (
-    "The four problems of the ELM-DeepONet paper, measured here and now. As printed: the paper's recipe. Our "
-    "solver: the same random networks, solved in double precision with a penalty that leave-one-out chooses. "
-    "Automatic: AutoELMDeepONet, which chooses everything itself. DeepONet: the network that the paper "
-    "compares with, trained for a few seconds; it gets better with more time (elmonet reproduce)."
+    "The four problems of the ELM-DeepONet paper, measured here and now. As printed: the paper's recipe. "
+    "Our solver: the same random networks, solved in double precision with a ridge that leave-one-out "
+    "chooses. Automatic: AutoELMDeepONet, which chooses everything itself. DeepONet: the network that the "
+    "paper compares with, trained for a few seconds; it gets better with more time (elmonet reproduce)."
 )
 _NEXT = (
     "elmonet fit data.npz -o operator.elmonet --report fit.html    # your own data\n"

@@ -67,7 +67,7 @@ def reproduce(
         choice(name, "experiment", EXPERIMENTS)
     seed = positive_integer(seed, "seed", minimum=0)
     if resume and out is None:
-        raise InputError("resume needs out, the folder of the run to go on with.")
+        raise InputError("resume needs out, the folder of the run to continue.")
     results = _fresh(effort, seed)
     file = None if out is None else Path(out) / "results.json"
     if file is not None and file.exists():

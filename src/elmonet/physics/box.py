@@ -37,7 +37,7 @@ class Box:
 
     def __init__(self, *, periodic: str = "", **ends: tuple[float, float]):
         if not 1 <= len(ends) <= 3:
-            raise InputError(f"a Box has one to three coordinates, as Box(x=(0, 1)); got {len(ends)}.")
+            raise InputError(f"a Box has one to three coordinates, such as Box(x=(0, 1)); got {len(ends)}.")
         check_names(tuple(ends))
         for name, pair in ends.items():
             if np.shape(pair) != (2,) or not (np.isfinite(pair).all() and pair[0] < pair[1]):
@@ -102,20 +102,19 @@ class Box:
             place = _PLACE.fullmatch(own)
             if not place or place[1] not in self.names:
                 raise InputError(
-                    f'a condition belongs to a face, named as "{self.names[0]}={self.low[0]:g}"; got '
-                    f"{name!r}."
+                    f'a condition belongs to a face, such as "{self.names[0]}={self.low[0]:g}"; got {name!r}.'
                 )
             j, value = self.names.index(place[1]), float(place[2])
             ends = (self.low[j], self.high[j])
             near = [float(end) for end in ends if np.isclose(value, end, atol=1e-9 * (ends[1] - ends[0]))]
             if not near:
                 raise InputError(
-                    f"{name!r} is no face of {self!r}: {place[1]} is {ends[0]:g} or {ends[1]:g} there."
+                    f"{name!r} is not a face of {self!r}: {place[1]} is {ends[0]:g} or {ends[1]:g} there."
                 )
             if self.periodic[j]:
                 raise InputError(
-                    f"{name!r} is no face of {self!r}: it has no ends in {place[1]}, which is periodic. "
-                    "Leave this condition out."
+                    f"{name!r} is not a face of {self!r}: it has no ends in {place[1]}, which is periodic. "
+                    "Remove this condition."
                 )
             found[j] = near[0]
         return found
@@ -155,5 +154,5 @@ def check_names(names: tuple[str, ...]) -> None:
     for name in names:
         if len(name) != 1 or name in "sun" or not name.isalpha():
             raise InputError(
-                f"a coordinate is named by one letter other than s, u and n, as x or t; got {name!r}."
+                f"a coordinate is named by one letter other than s, u and n, such as x or t; got {name!r}."
             )

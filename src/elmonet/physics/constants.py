@@ -35,8 +35,8 @@ def find_constants(
     found = least_squares(missed, first / scale, diff_step=_STEP, xtol=_DONE, ftol=_DONE, max_nfev=50)
     if not np.isfinite(found.x).all() or np.linalg.matrix_rank(found.jac) < len(names):
         raise InputError(
-            f"the data do not determine {', '.join(names)}: solutions do not change with it, or two of "
-            "them change solutions alike. Find fewer constants."
+            f"the data do not tell {', '.join(names)}: solutions do not change with it, or two of them "
+            "change solutions in the same way. Find fewer constants."
         )
     freedom = max(1, known.sum() - len(names))
     covariance = np.linalg.inv(found.jac.T @ found.jac) * (2 * found.cost / freedom)

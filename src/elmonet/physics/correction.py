@@ -17,6 +17,7 @@ from scipy.linalg import solve_triangular, svd
 
 from elmonet._blas import product
 from elmonet.physics.measurements import Measurements
+from elmonet.summaries import Fact, percent
 
 __all__ = ["Correction", "correct"]
 
@@ -47,11 +48,14 @@ class Correction:
         """That of the solutions as they are used."""
         return self.after if self.used else self.before
 
-    def __str__(self) -> str:
-        used = "" if self.used else ", which is no gain and was not made"
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What a summary says of it."""
+        used = "" if self.used else ". That is no gain: the equation is used as it is"
         return (
-            f"Data: noise of {self.noise:.2g}. Without it, the equation alone misses them by "
-            f"{self.before:.2g}; with a correction, {self.after:.2g} on functions left out{used}."
+            Fact("Data noise", percent(self.noise, 2)),
+            Fact("Equation alone", f"misses the data by {percent(self.before, 2)}, without their noise"),
+            Fact("With correction", f"{percent(self.after, 2)} on functions left out{used}"),
         )
 
 

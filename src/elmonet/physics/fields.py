@@ -63,7 +63,7 @@ class Field(NDArrayOperatorsMixin):
             return Field(label, self._coordinates, (name,), self._values, self._asked, whole=False)
         if set(name) - set(self._coordinates):
             raise InputError(
-                f"{self._name}.{name} is no derivative: its letters must be coordinates, "
+                f"{self._name}.{name} is not a derivative: its letters must be coordinates, "
                 f"{', '.join(self._coordinates)}."
             )
         return self._get("".join(sorted(name)))

@@ -125,7 +125,7 @@ class Known:
             return
         letter = self._domain.names[j]
         if len(axis) < 2:
-            raise InputError(f"sensors must have two different values of {letter} at least, got {len(axis)}.")
+            raise InputError(f"sensors must have at least two different values of {letter}; got {len(axis)}.")
         room = 1.01 * np.diff(axis).max()
         if x.min() < axis[0] - room or x.max() > axis[-1] + room:
             raise InputError(
@@ -152,7 +152,7 @@ def _numeric(values: Any, label: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise InputError(f"{label} must hold numbers, (N, m): a row is a function.") from None
     if rows.size == 0 or rows.ndim == 0:
-        raise InputError(f"{label} must have the shape (N, m), one function at least; got {rows.shape}.")
+        raise InputError(f"{label} must have the shape (N, m), with at least one function; got {rows.shape}.")
     return rows
 
 
@@ -176,7 +176,7 @@ def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
             raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
         if isinstance(given, dict):
             raise InputError(
-                f"{what} came as a dictionary: name its inputs in the PDE, as input_axes={{...}}."
+                f"{what} came as a dictionary: name its inputs in the PDE, such as input_axes={{...}}."
             )
         return {"": given}
     if not isinstance(given, dict) or set(given) - set(names) or set(names) - set(given):

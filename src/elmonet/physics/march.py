@@ -91,8 +91,8 @@ def march(
     domain, names, axis, slabs = equation.domain, equation.names, equation.axis, resolution.slabs
     if slabs > 1 and axis is None:
         raise InputError(
-            "slabs are for equations that begin somewhere: with conditions at one end of a coordinate, as "
-            '"t=0", and none at the other.'
+            "slabs are for equations that start at one end: with conditions at one end of a coordinate, "
+            'such as "t=0", and none at the other.'
         )
     low, high = (0.0, 1.0) if axis is None else domain.corners[:, axis]
     edges = np.linspace(low, high, slabs + 1)

@@ -91,10 +91,11 @@ class PDE:
         tolerance: float = 1e-4,
     ):
         if not isinstance(domain, (Box, Domain)):
-            raise InputError(f"a PDE holds in a Box or a Domain, as Box(x=(0, 1)); got {domain!r}.")
+            raise InputError(f"a PDE needs a Box or a Domain, such as Box(x=(0, 1)); got {domain!r}.")
         if not isinstance(conditions, Mapping):
             raise InputError(
-                f'conditions are a dictionary, as {{"x=0": lambda s, u: s}}, or {{}}; got {conditions!r}.'
+                'conditions must be a dictionary, such as {"x=0": lambda s, u: s}, or {}; got '
+                f"{conditions!r}."
             )
         self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
         self.input_axes = domain.names if input_axes is None else input_axes
@@ -168,7 +169,7 @@ class PDE:
         if measured is not None:
             if not good[-len(measured.y) :].all():
                 raise InputError(
-                    "the equation did not converge for all inputs of the data. Leave out those for which it "
+                    "the equation did not converge for all inputs of the data. Remove those for which it "
                     "has no solution."
                 )
             values, correction = self._corrected(measured, values, measured.seen(found.values)[good])
@@ -232,8 +233,9 @@ def _require_met(unmet: float, error: float) -> None:
     """Conditions that contradict each other leave a residual, however rich the trunk is."""
     if unmet > _UNMET and error < _SMALL:
         warnings.warn(
-            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, though more "
-            "functions change little. Its conditions contradict each other or it: look for one too many.",
+            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, and more "
+            "functions change little. Its conditions do not agree with each other or with the equation: "
+            "perhaps there is one too many.",
             NumericsWarning,
             stacklevel=4,
         )
@@ -244,13 +246,13 @@ def _require_some(converged: np.ndarray) -> np.ndarray:
     failed = np.flatnonzero(~converged)
     if len(failed) == len(converged):
         raise InputError(
-            "the equation did not converge for any input: look for a wrong sign, for a condition that is "
-            "missing, or for a solution that does not exist up to the end of the box."
+            "the equation did not converge for any input: perhaps a sign is wrong, a condition is missing, "
+            "or the solution ends before the end of the box."
         )
     if len(failed):
         warnings.warn(
-            f"{len(failed)} of {len(converged)} inputs did not converge (the first: row {failed[0]}); these "
-            "are left out.",
+            f"{len(failed)} of {len(converged)} inputs did not converge (the first: row {failed[0]}) and "
+            "were removed.",
             NumericsWarning,
             stacklevel=4,
         )

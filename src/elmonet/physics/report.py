@@ -8,6 +8,7 @@ import numpy as np
 
 from elmonet.physics.correction import Correction
 from elmonet.physics.resolution import Resolution
+from elmonet.summaries import Fact, in_lines, percent
 
 __all__ = ["Physics"]
 
@@ -42,19 +43,26 @@ class Physics:
     constants: dict[str, tuple[float, float]] = field(default_factory=dict)
     correction: Correction | None = None
 
-    def __str__(self) -> str:
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What a summary says of it."""
         kind = "linear" if self.linear else "nonlinear"
-        kind += ", one factorisation for all" if self.shared else ""
-        source = " and from the data" if self.correction else ""
-        lines = [
-            f"Equation: {kind}; solved for {len(self.steps)} inputs with {self.functions} functions of "
-            f"{self.resolution} in {self.seconds:.1f} s, up to {int(self.steps.max(initial=0))} steps.",
-            f"Error of these solutions, from a richer trunk on a few inputs{source}: {self.error:.2g}.",
+        kind += ", one factorisation for all inputs" if self.shared else ""
+        steps = int(self.steps.max(initial=0))
+        source = " and the data" if self.correction else ""
+        facts = [
+            Fact("Kind", kind),
+            Fact("Solved", f"for {len(self.steps)} inputs in {self.seconds:.1f} s, at most {steps} steps"),
+            Fact("Trunk", f"{self.functions} functions, {self.resolution}"),
+            Fact("Its error", f"{percent(self.error, 2)}, from a richer trunk on a few inputs{source}"),
         ]
         if len(self.failed):
             some = ", ".join(map(str, self.failed[:5]))
-            lines.append(f"{len(self.failed)} inputs did not converge and are left out: rows {some}.")
+            facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {some}"))
         if self.constants:
             each = (f"{name} = {v:.4g} (standard error {e:.2g})" for name, (v, e) in self.constants.items())
-            lines.append(f"Found from the data: {', '.join(each)}.")
-        return "\n".join([*lines, str(self.correction)] if self.correction else lines)
+            facts.append(Fact("Found from data", ", ".join(each)))
+        return (*facts, *(self.correction.facts if self.correction else ()))
+
+    def __str__(self) -> str:
+        return in_lines(self.facts)

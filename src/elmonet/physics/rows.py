@@ -40,7 +40,9 @@ class Rows:
         every = value if isinstance(value, (tuple, list)) else (value,)
         self.equations = len([np.asarray(own) for own in every])  # a bare s is asked for only here
         if not asked:
-            raise InputError("a residual must depend on s or its derivatives, as s.x - u; this one does not.")
+            raise InputError(
+                "a residual must depend on s or its derivatives, such as s.x - u; this one does not."
+            )
         self.asked = sorted(asked)
         self._T = {
             letters: basis.derivative(self.points, names.orders(letters)) for letters in {k[1] for k in asked}
@@ -121,7 +123,7 @@ class Rows:
             known |= {f"n{own}": n for own, n in zip(names.coordinates, part.normals.T, strict=True)}
         if not callable(self._residual):
             raise InputError(
-                "a residual is a function that is zero for a solution, as lambda s, u: s - 1; got "
+                "a residual is a function that is zero for a solution, such as lambda s, u: s - 1; got "
                 f"{self._residual!r}."
             )
         wanted = list(inspect.signature(self._residual).parameters)
@@ -134,7 +136,7 @@ class Rows:
         if len(wanted) < 2 or missing:
             raise InputError(
                 "a residual is a function of s and u, and of coordinates and constants by name if it needs "
-                f"them, as lambda s, u, {', '.join(names.coordinates)}: ...; got {', '.join(wanted)}."
+                "them, such as lambda s, u, {', '.join(names.coordinates)}: ...; got {', '.join(wanted)}."
             )
         return {name: known[name] for name in wanted[2:]}
 
@@ -153,9 +155,9 @@ class Rows:
             rough = np.real(value(key, 1e-6) - value(key, -1e-6)) / 2e-6
             if not np.allclose(exact, rough, rtol=1e-3, atol=1e-3 * (1 + np.abs(rough).max())):
                 raise InputError(
-                    f"the residual is no analytic function of {'.'.join(['s', *filter(None, key)])}: abs, "
-                    "maximum and the like are not allowed. Take a smooth one, as sqrt(s**2 + 1e-6) for "
-                    "abs(s)."
+                    "the residual is not a smooth (analytic) function of "
+                    f"{'.'.join(['s', *filter(None, key)])}: abs, maximum and others like them are not "
+                    "allowed. Take a smooth one, such as sqrt(s**2 + 1e-6) for abs(s)."
                 )
 
     def _columns(self, key: Key) -> slice:

@@ -70,7 +70,7 @@ def stated_error(calibration: Calibration, ax: Axes | None = None) -> Axes:
     found = _checked(calibration)
     usable = (found.stated > 0) & (found.true > 0)
     if not usable.any():
-        raise InputError("there is nothing to draw: no test function has an error above zero.")
+        raise InputError("there is nothing to draw: all errors of the test functions are zero.")
     (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(4.4, 4.4))
     stated, true = found.stated[usable], found.true[usable]
     both = np.concatenate([stated, true])

@@ -43,7 +43,7 @@ class WithBand:
     ) -> WithBand:
         """Ask the model for one of the functions u, with outputs s if these are known."""
         if not hasattr(model, "interval"):
-            raise InputError(f"this plot needs a model with bands, as ELMDeepONet; got {model!r}.")
+            raise InputError(f"this plot needs a model with bands, such as ELMDeepONet; got {model!r}.")
         if positive_integer(index, "index", minimum=0) >= count_of(u):
             raise InputError(f"index must be below the number of functions, {count_of(u)}; got {index}.")
         one = rows_of(u, slice(index, index + 1))
@@ -106,9 +106,7 @@ def _values(values: Any, outputs: OutputForm, chosen: int, n: int) -> np.ndarray
         last = outputs.axis == len(outputs.shape) - 1
         values = np.asarray(values)[0].take(chosen, axis=-1 if last else 0)
     if np.size(values) != n:
-        raise InputError(
-            f"the model predicts {np.size(values)} values at {n} points: say where they are, points=(M, d)."
-        )
+        raise InputError(f"the model predicts {np.size(values)} values at {n} points: give points=(M, d).")
     return np.asarray(values, float).ravel()
 
 

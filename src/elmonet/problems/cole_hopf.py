@@ -43,14 +43,14 @@ def solve_burgers(u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity
     u0 = np.asarray(u0, dtype=float)
     if u0.ndim != 2 or u0.shape[1] < 3:
         raise InputError(
-            f"u0 must be (N, P) with P of at least 3, got {u0.shape}. Put one function in each row."
+            f"u0 must be (N, P) with P of at least 3, got {u0.shape}. Give one function per row."
         )
     finite(u0, "u0")
     gap = np.abs(u0[:, 0] - u0[:, -1]).max(initial=0.0)
     if gap > 1e-6 * np.abs(u0).max(initial=0.0):
         raise InputError(
-            f"u0 must be periodic with both ends among its points, but its first and last value differ by "
-            f"{gap:.3g}. Append the first value if the right end is left out."
+            "u0 must be periodic with both ends among its points, but its first and last value differ by "
+            f"{gap:.3g}. Add the first value at the end if the right end is missing."
         )
     size = u0.shape[1] - 1
     coefficients = np.fft.rfft(u0[:, :-1], axis=1) / size
@@ -90,8 +90,9 @@ def cole_hopf(
         if (np.abs(u - coarse) <= _TOLERANCE * size).all():  # not so where it is not a number
             return u
     raise InputError(
-        f"{_MOST_NODES} nodes do not resolve u_t + u u_z = viscosity u_zz with viscosity={viscosity:g} at "
-        f"the first time of {times[times > 0].min(initial=np.inf):g}. Use a larger viscosity, or later times."
+        f"{_MOST_NODES} nodes are not enough for u_t + u u_z = viscosity u_zz with viscosity={viscosity:g} "
+        f"at the first time of {times[times > 0].min(initial=np.inf):g}. Use a larger viscosity, or later "
+        "times."
     )
 
 

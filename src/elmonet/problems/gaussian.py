@@ -77,8 +77,8 @@ def axis_modes(x: np.ndarray, length_scale: float) -> np.ndarray:
     lowest, highest = float(x.min()), float(x.max())
     if length_scale < SHORTEST * (highest - lowest):
         raise InputError(
-            f"length_scale must be at least {SHORTEST:.2g} of the extent of the points, got "
-            f"{length_scale:g} for points from {lowest:g} to {highest:g}. Take a larger one."
+            f"length_scale must be at least {SHORTEST:.2g} of the length of the domain, got {length_scale:g} "
+            f"for points from {lowest:g} to {highest:g}. Take a larger one."
         )
     # On a circle so long that its images do not matter the covariance is a Fourier series,
     #     exp(-r^2 / (2 l^2)) = sum_k a_k^2 cos(w_k r),   a_k^2 ~ exp(-(w_k l)^2 / 2).

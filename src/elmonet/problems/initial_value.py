@@ -42,6 +42,6 @@ def solve_riccati(u: np.ndarray, sweeps: int = 200) -> np.ndarray:
         if np.abs(s - previous).max() <= 5e-15 * size:
             return s
     raise InputError(
-        f"s' = -0.1 s^2 + u has no solution on [0, 1] that Picard's iteration finds in {sweeps} "
-        f"sweeps, for inputs as large as {np.abs(u).max():.3g}. Use smaller inputs u."
+        f"s' = -0.1 s^2 + u has no solution on [0, 1] that Picard's method finds in {sweeps} steps, for "
+        f"inputs as large as {np.abs(u).max():.3g}. Use smaller inputs u."
     )

@@ -58,8 +58,8 @@ def reaction_diffusion_states(s: np.ndarray, diffusion: float, reaction: float, 
         if (np.abs(u - coarse).max(axis=(1, 2)) <= _TOLERANCE * np.abs(u).max(axis=(1, 2))).all():
             return np.pad(u, ((0, 0), (0, 0), (1, 1)))
     raise InputError(
-        f"u_t = D u_xx + k u^2 + s with D={diffusion:g}, k={reaction:g} has a solution that blows "
-        f"up before t = 1, or that {_MOST_STEPS} time steps do not resolve, for sources up to "
+        f"u_t = D u_xx + k u^2 + s with D={diffusion:g}, k={reaction:g} has a solution that grows without "
+        f"limit before t = 1, or for which {_MOST_STEPS} time steps are not enough, for sources up to "
         f"{np.abs(s).max():.3g}. Use a smaller reaction k."
     )
 

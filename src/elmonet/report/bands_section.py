@@ -17,7 +17,7 @@ __all__ = ["bands_section"]
 
 def bands_section(unseen: Unseen | None, tested: Tested | None) -> list[Markup]:
     """Coverage asked against coverage found, on test functions and on halves of the training functions."""
-    parts = [element("h2", "Do the error bars hold?")]
+    parts = [element("h2", "Do the bands hold?")]
     found = None if tested is None else tested.calibration
     if tested is not None and found is not None:
         parts += _found(found, f"On {tested.functions} test functions.")

@@ -19,6 +19,7 @@ from elmonet.report.functions import domain, function
 from elmonet.report.page import Markup, element, page, picture, table
 from elmonet.report.versions import versions
 from elmonet.store import write_bytes
+from elmonet.summaries import percent
 
 __all__ = ["write_report"]
 
@@ -52,10 +53,15 @@ def _error(account: Account, tested: Tested | None) -> list[Markup]:
     if account.error is None:
         return [*parts, element("p", "Not known: nothing tells how well this model does on new functions.")]
     parts.append(element("p", percent(account.error), class_="large"))
-    parts.append(element("p", f"Relative error on new functions drawn like these, by {account.kind}."))
+    parts.append(
+        element(
+            "p",
+            f"Relative error on new functions that are like the training functions. Found by {account.kind}.",
+        )
+    )
     interval = account.interval
     if interval is None:
-        sure = "How sure this is, is not known."
+        sure = "It is not known how sure this is."
     elif np.isinf(interval[1]):
         sure = f"With fewer than {FEWEST} functions, nothing can be said of how sure this is."
     else:
@@ -83,7 +89,7 @@ def _data(account: Account) -> list[Markup]:
 
 
 def _choice(account: Account) -> list[Markup]:
-    parts = [element("h2", "What was chosen, and why"), _lines(account.words)]
+    parts = [element("h2", "What was chosen, and why"), element("pre", account.words)]
     parts.append(table(account.settings.items()))
     if account.leaderboard:
         caption = (
@@ -112,10 +118,10 @@ def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
 
 def _equation(physics: Any) -> list[Markup]:
     warning = (
-        "The outputs come from solving this equation, not from measurements. The errors of functions below "
-        "compare with these solutions."
+        "The outputs are solutions of this equation, not measurements. The errors of functions below are "
+        "differences from these solutions."
     )
-    return [element("h2", "The equation"), element("p", warning), _lines(str(physics))]
+    return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]
 
 
 def _functions(account: Account) -> list[Markup]:
@@ -124,8 +130,8 @@ def _functions(account: Account) -> list[Markup]:
     if unseen is None:
         return [*parts, element("p", account.why_not)]
     said = (
-        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands "
-        "for so many whole functions."
+        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands that "
+        "hold for so many whole functions."
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
@@ -138,10 +144,6 @@ def _functions(account: Account) -> list[Markup]:
     parts += [element("div", *pictures, class_="beside")] if small else pictures
     parts += [element("h2", "Error over the domain"), *_domain(unseen)]
     return parts
-
-
-def _lines(text: str) -> Markup:
-    return element("ul", *(element("li", line) for line in text.splitlines() if line))
 
 
 def _picked(unseen: Unseen) -> list[int]:
@@ -171,11 +173,6 @@ def _repeat(account: Account, command: str) -> list[Markup]:
         element("pre", command or account.call),
         table((account.made | versions()).items()),
     ]
-
-
-def percent(error: float) -> str:
-    """A relative error as people read it."""
-    return f"{100 * error:.3g} %" if error >= 1e-5 else f"{error:.2g}"
 
 
 def _cell(value: Any) -> str:

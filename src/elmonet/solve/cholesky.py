@@ -90,7 +90,7 @@ class AtOneAlpha(Factor):
         K = gram(B.T if self.dual else B)
         self.largest = largest_eigenvalue(K)
         if alpha < gram_rounding(B.shape) * self.largest:
-            raise LinAlgError("alpha drowns in the rounding of the Gram matrix")
+            raise LinAlgError("alpha is below the rounding of the Gram matrix")
         self.cholesky = Cholesky(K, alpha)
         self._inverse: np.ndarray | None = None
 

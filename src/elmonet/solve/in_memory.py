@@ -71,8 +71,9 @@ class InMemory(AlphaPath):
         if min(self.shape) > _LARGE:
             warnings.warn(
                 f"the error may fall further below alpha = {self.problem.alpha_outside(least):.2g}, the "
-                f"least that the Gram matrix of B resolves, but the SVD of B {self.shape} for this takes "
-                "minutes. If the error is too large, ask for it with alphas=, or take a narrower branch.",
+                f"smallest that the Gram matrix of B can show, but the SVD of B {self.shape} for this takes "
+                "minutes. If the error is too large, ask for the SVD with alphas=, or take a narrower "
+                "branch.",
                 NumericsWarning,
                 stacklevel=6,
             )

@@ -76,8 +76,8 @@ def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
     p1, N = shape
     if _NEAR[0] <= p1 / N <= _NEAR[1]:
         warnings.warn(
-            f"the branch has p1 = {p1} features for N = {N} functions and nothing regularises the fit. "
-            f"Near p1 = N it is at its worst (leave-one-out error here: {loo_error:.1%}). Use "
+            f"the branch has p1 = {p1} features for N = {N} functions, and there is no ridge. Near p1 = N "
+            f"this is at its worst (leave-one-out error here: {loo_error:.1%}). Use "
             f'solver=Ridge("loo"), or a branch much wider or narrower than {N}.',
             InterpolationThresholdWarning,
             stacklevel=4,

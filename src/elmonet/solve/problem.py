@@ -246,7 +246,7 @@ def lifted(span: Span, C: np.ndarray) -> dict[str, Any]:
         )
     if not np.isfinite(largest):
         raise InputError(
-            "W overflows: the outputs are too large for the inputs. Give both in units in which "
-            "they are of order one."
+            "W overflows: the outputs are too large for the inputs. Give both in units in which they are "
+            "about one."
         )
     return {"W": None, "C": C, "lift": lift, "basis": span.Q}

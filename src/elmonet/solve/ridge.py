@@ -101,7 +101,7 @@ class Ridge(BaseEstimator):
         if not isinstance(self.alpha, str):
             if self.alphas is not None:
                 raise InputError(
-                    f"alphas has no effect with alpha={self.alpha!r}. Leave alphas out, or choose "
+                    f"alphas has no effect with alpha={self.alpha!r}. Remove alphas, or choose "
                     'among them with alpha="loo" or alpha="gcv".'
                 )
             return number(self.alpha, 'alpha (a number, "loo" or "gcv")'), None

@@ -22,8 +22,8 @@ def safely_scaled(A: np.ndarray, name: str) -> tuple[np.ndarray, float]:
     largest = float(max(A.max(), -A.min())) if A.size else 0.0
     if not np.isfinite(largest):
         raise InputError(
-            f"{name} holds NaN or Inf. All entries must be finite: look at the inputs, and at the "
-            "scale of the feature map that made it."
+            f"{name} holds NaN or Inf. All values must be finite: look at the inputs, and at the scale of "
+            "the feature map that made it."
         )
     if largest == 0 or 1 / limit < largest < limit:
         return A, 1.0

@@ -157,7 +157,7 @@ class _AtOneAlpha(Factor):
     def __init__(self, sums: GramSums, alpha: float):
         self.sums, self.largest = sums, largest_eigenvalue(sums.BBt)
         if alpha < gram_rounding((len(sums.BBt),)) * self.largest or not self.largest:
-            raise LinAlgError("alpha drowns in the rounding of the Gram sums")
+            raise LinAlgError("alpha is below the rounding of the Gram sums")
         self.cholesky = Cholesky(sums.BBt.copy(order="F"), alpha)
 
     def condition(self, alpha: float) -> float:

@@ -85,8 +85,8 @@ class Unaligned:
         Z, steps, reached = self._solve(everything, choice.alpha, choice.guess, tolerance, _STEPS)
         if not reached:
             warnings.warn(
-                f"LSMR stopped after {steps} steps before it reached its tolerance: W is not exact. A larger "
-                "alpha, fewer trunk functions or more points for each function help.",
+                f"LSMR stopped after {steps} steps before it was accurate enough: W is not exact. Take a "
+                "larger alpha, fewer trunk functions, or more points for each function.",
                 NumericsWarning,
                 stacklevel=3,
             )

@@ -50,7 +50,7 @@ def file_format(path: Path) -> str:
             "plain arrays: np.savez('data.npz', u=u, s=s, points=points)."
         )
     if kind is None:
-        raise FileError(f"{str(path)!r} is of no kind that elmonet reads. These are: {SUPPORTED}.")
+        raise FileError(f"{str(path)!r} is not a kind of file that elmonet reads. It reads: {SUPPORTED}.")
     return kind
 
 
@@ -82,7 +82,7 @@ def _by_content(path: Path, start: bytes, by_name: str | None) -> str | None:
             "current PyTorch, torch.load(file), and write the same again with torch.save(tensors, file)."
         )
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf")):
-        raise FileError(f"{str(path)!r} is compressed as a whole. Unpack it first (gunzip, or the like).")
+        raise FileError(f"{str(path)!r} is compressed as a whole. Unpack it first, for example with gunzip.")
     return (
         "pickle" if start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05" and by_name is None else None
     )

@@ -22,7 +22,8 @@ def add_named(arrays: Arrays, name: str, value: Any, depth: int = 0) -> None:
     """
     if depth > _DEEPEST or len(arrays) + len(arrays.skipped) > _MOST:
         raise FileError(
-            f"the file nests more than {_MOST} arrays, or deeper than {_DEEPEST} levels. Save plain arrays."
+            f"the file holds more than {_MOST} arrays, or more than {_DEEPEST} levels of them. Save plain "
+            "arrays."
         )
     if isinstance(value, PickledArray):
         value = value.value

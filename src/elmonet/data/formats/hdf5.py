@@ -43,7 +43,8 @@ def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
             return
         if len(found) + len(arrays.skipped) >= _MOST:
             raise FileError(
-                f"{str(path)!r} holds more than {_MOST} arrays. Stack them, one function per row."
+                f"{str(path)!r} holds more than {_MOST} arrays. Put them into one array, one function per "
+                "row."
             )
         elsewhere = item.is_virtual or item.external
         if item.shape is None or elsewhere or item.dtype.kind not in "biufc":

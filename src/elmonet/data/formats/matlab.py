@@ -34,7 +34,7 @@ def _add_matlab4(arrays: Arrays, path: Path) -> None:
 
     sizes = {}
     if matfile_version(path)[0] != 0:  # SciPy's reader of later versions may crash on damaged files
-        raise FileError(f"{str(path)!r} does not begin as a file of MATLAB. Fetch or write it again.")
+        raise FileError(f"{str(path)!r} does not begin as a file of MATLAB. Write or download it again.")
     with path.open("rb") as file:
         for name, shape, kind in whosmat(file):
             if kind not in _BYTES or any(n < 0 for n in shape):
@@ -42,7 +42,9 @@ def _add_matlab4(arrays: Arrays, path: Path) -> None:
             else:
                 sizes[name] = _BYTES[kind] * math.prod(int(n) for n in shape)
         if sum(sizes.values()) > 8 * path.stat().st_size:  # a double may be kept as a byte
-            raise FileError(f"{str(path)!r} is damaged: its variables declare more numbers than it can hold.")
+            raise FileError(
+                f"{str(path)!r} is damaged: its arrays say that they have more numbers than it can hold."
+            )
         arrays.unpack(2 * sum(sizes.values()))
         found = loadmat(file, variable_names=list(sizes)) if sizes else {}
     for name in sizes:

@@ -54,7 +54,7 @@ def _elements(content: np.ndarray, order: str, *, padded: bool = True) -> Iterat
             kind, size, begin, step = kind & 0xFFFF, kind >> 16, at + 4, 8
         if begin + size > len(content):
             raise FileError(
-                f"an element of {size} bytes reaches beyond the end. The file is truncated or damaged."
+                f"an element of {size} bytes goes past the end. The file is damaged, or not complete."
             )
         yield kind, content[begin : begin + size]
         at += -(-step // 8) * 8 if padded or kind != _PACKED else step
@@ -64,17 +64,17 @@ def _unpacked(arrays: Arrays, body: np.ndarray, order: str) -> tuple[int, np.nda
     """The element that a packed one holds."""
     tag = zlib.decompressobj().decompress(body.data, 8)
     if len(tag) < 8:
-        raise FileError("a packed variable is truncated. Fetch or write the file again.")
+        raise FileError("a packed array ends too early. Write or download the file again.")
     kind, size = (int(n) for n in np.frombuffer(tag, f"{order}u4"))
     if size > 1032 * len(body):  # deflate cannot make more out of it
         raise FileError(
-            f"a packed variable declares {size} bytes, more than it can hold. The file is damaged."
+            f"a packed array says that it has {size} bytes, more than it can hold. The file is damaged."
         )
     arrays.unpack(size)
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(body.data, size + 8)  # no more than it declares
     if len(content) < size + 8:
-        raise FileError("a packed variable is truncated. Fetch or write the file again.")
+        raise FileError("a packed array ends too early. Write or download the file again.")
     unpacking.decompress(unpacking.unconsumed_tail, 1)  # to the end, where its sum is checked
     return kind, np.frombuffer(bytearray(content), np.uint8)[8:]
 
@@ -83,7 +83,7 @@ def _add(arrays: Arrays, body: np.ndarray, order: str) -> None:
     elements = _elements(body, order)
     flags, sizes, name = (next(elements, (0, body[:0])) for _ in range(3))
     if flags[0] != 6 or len(flags[1]) != 8 or sizes[0] != 5 or len(sizes[1]) % 4 or name[0] != 1:
-        raise FileError("a variable does not begin with flags, sizes and a name. The file is damaged.")
+        raise FileError("an array does not begin with its type, sizes and name. The file is damaged.")
     what = int(flags[1].view(f"{order}u4")[0])
     shape = tuple(int(n) for n in sizes[1].view(f"{order}i4"))
     called = bytes(name[1]).decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _add(arrays: Arrays, body: np.ndarray, order: str) -> None:
             arrays.skipped.append(called)
         return
     if len(shape) > 32 or any(n < 0 for n in shape):
-        raise FileError(f"{called[:80]} declares the sizes {str(shape)[:80]}. The file is damaged.")
+        raise FileError(f"{called[:80]} has the sizes {str(shape)[:80]}. The file is damaged.")
     dtype = np.dtype(order + _CLASS[what & 0xFF])
     array = _numbers(arrays, next(elements, None), shape, dtype, called)
     if what & _COMPLEX:

@@ -56,9 +56,7 @@ class _Header:
         if version == (1, 0):
             wide = 2
         elif version != (2, 0):
-            raise FileError(
-                f"npy files of version {version} hold structures, not numbers. Save plain arrays."
-            )
+            raise FileError(f"npy files of version {version} hold records, not numbers. Save plain arrays.")
         offset = 8 + wide + int.from_bytes(start[8 : 8 + wide], "little")
         if offset > min(len(start), _LONGEST_HEADER):
             raise FileError(f"the header of an npy file takes {offset} bytes, more than there are.")
@@ -66,7 +64,7 @@ class _Header:
         read = np.lib.format.read_array_header_1_0 if wide == 2 else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
         if any(n < 0 for n in shape) or len(shape) > 32:
-            raise FileError(f"an npy file declares the shape {str(shape)[:80]}.")
+            raise FileError(f"an npy file gives the shape {str(shape)[:80]}.")
         return cls(tuple(int(n) for n in shape), "F" if fortran else "C", dtype, offset)
 
     @property
@@ -78,7 +76,7 @@ class _Header:
         if self.nbytes != there:
             raise FileError(
                 f"an array of shape {str(self.shape)[:80]} and type {self.dtype} takes {self.nbytes} bytes, "
-                f"but {there} are there. The file is truncated or damaged."
+                f"but {there} are there. The file is damaged, or not complete."
             )
 
 

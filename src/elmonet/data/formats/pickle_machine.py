@@ -111,7 +111,7 @@ class _Machine:
     def take(self, count: int) -> list[Any]:
         """The last few of the stack, taken off."""
         if len(self.stack) < count:
-            raise FileError("a pickle takes more from its stack than there is.")
+            raise FileError("a pickle takes back more than it has put down.")
         items = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
         return items
@@ -170,7 +170,7 @@ class _Machine:
     def set_items(self, items: list[Any]) -> None:
         target = self.stack[-1]
         if type(target) is not dict or not all(type(key) in (str, int) for key in items[::2]):
-            raise FileError("a pickled dict has keys other than texts and integers.")
+            raise FileError("a pickled dictionary has keys that are neither texts nor whole numbers.")
         target.update(zip(items[::2], items[1::2], strict=True))
 
     def do_global(self, name: str) -> None:

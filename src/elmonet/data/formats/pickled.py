@@ -74,7 +74,7 @@ def _numbers(content: Any, dtype: np.dtype, shape: tuple[int, ...], order: Any) 
 
 def _encoded(text: Any, encoding: Any = "latin1") -> bytes:
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise FileError("pickled bytes are not encoded as NumPy does.")
+        raise FileError("pickled bytes are not written as NumPy does it.")
     return text.encode("latin1")
 
 
@@ -86,7 +86,7 @@ def _scalar(kind: Any, content: Any) -> Any:
 
 def _ordered(pairs: Any = ()) -> dict[Any, Any]:
     if not all(isinstance(pair, (list, tuple)) and type(pair[0]) in (str, int) for pair in pairs):
-        raise FileError("a pickled dict has keys other than texts and integers.")
+        raise FileError("a pickled dictionary has keys that are neither texts nor whole numbers.")
     return {pair[0]: pair[1] for pair in pairs}
 
 

@@ -71,12 +71,12 @@ class _Content:
         name = kind.removeprefix("torch ").removesuffix("Storage")
         info = self.members.get(f"{self.folder}data/{what[2]}") if name in _TYPES else None
         if info is None:
-            raise FileError("a tensor's numbers are not in the file. It is truncated or damaged.")
+            raise FileError("a tensor's numbers are not in the file. It is damaged, or not complete.")
         if info.filename not in self.storages:
             dtype = np.dtype(self.order + _TYPES[name])
             if not is_size(what[4]) or what[4] * dtype.itemsize != info.file_size:
                 raise FileError(
-                    "a tensor's numbers do not have the size that is declared. The file is damaged."
+                    "a tensor's numbers do not have the size that the file says. The file is damaged."
                 )
             self.storages[info.filename] = _Storage(member_bytes(self.file, info).view(dtype), name)
         return self.storages[info.filename]
@@ -87,16 +87,16 @@ class _Content:
         if not all(whole) or len(sizes) != len(strides) or len(sizes) > 32:
             raise FileError("a tensor is not described as PyTorch does. The file is damaged.")
         if not all(is_size(n) for n in (offset, *sizes, *strides)):
-            raise FileError("a tensor's sizes and strides must be integers from 0. The file is damaged.")
+            raise FileError("a tensor's sizes and steps must be whole numbers from 0. The file is damaged.")
         numbers, count = storage.numbers, math.prod(sizes)
         last = offset + sum((n - 1) * stride for n, stride in zip(sizes, strides, strict=True))
         if count and last >= len(numbers):
-            raise FileError("a tensor reaches beyond its numbers. The file is damaged.")
+            raise FileError("a tensor needs more numbers than there are. The file is damaged.")
         nbytes = count * numbers.itemsize
         if nbytes > max(_SMALL, _MOST_REPEATED * numbers.nbytes):
             raise FileError(
-                f"a tensor of sizes {sizes} repeats {len(numbers)} numbers. Save it without repetitions, as "
-                "they are before expand()."
+                f"a tensor of sizes {sizes} repeats {len(numbers)} numbers. Save it as it was before "
+                "expand()."
             )
         self.unpack(nbytes)
         if not count:

@@ -46,8 +46,8 @@ def _check_chunks(array: Any, folder: Path) -> None:
     enough = count // _MOST_SPARSE
     if count > _FEW_CHUNKS and len(list(islice(folder.rglob("*"), enough))) < enough:
         raise FileError(
-            f"{str(folder)!r} declares {count} chunks, but holds less than {enough} files. It is damaged, or "
-            "has no numbers yet."
+            f"{str(folder)!r} says that it has {count} chunks, but there are fewer than {enough} files. It "
+            "is damaged, or has no numbers yet."
         )
 
 

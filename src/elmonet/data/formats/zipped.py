@@ -23,8 +23,8 @@ def check_sizes(file: ZipFile, arrays: Arrays, path: object) -> None:
         most = info.compress_size * (_MOST_DEFLATED if info.compress_type == ZIP_DEFLATED else 1)
         if info.file_size > most:
             raise FileError(
-                f"{str(path)!r} is damaged: {info.filename[:80]!r} declares {info.file_size} bytes, but can "
-                f"hold {most} at most. Fetch or write the file again."
+                f"{str(path)!r} is damaged: {info.filename[:80]!r} says that it has {info.file_size} bytes, "
+                f"but it can hold {most} at most. Write or download the file again."
             )
     arrays.unpack(sum(info.file_size for info in file.infolist()))
 

@@ -78,7 +78,7 @@ def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         said = [f"input functions: the first time of {show(roles.u_train)}"]
         said.append(f"output functions: the later times of {show(roles.s_train)}")
     elif roles.scattered:
-        how = f"by {show(roles.index)}" if roles.index else "by finding inputs that are repeated"
+        how = f"by {show(roles.index)}" if roles.index else "by equal inputs"
         said.append(f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}")
     else:
         several = "components of the output" if isinstance(roles.s_train, list) else "output functions"
