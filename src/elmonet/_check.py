@@ -170,7 +170,7 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
     if len(y) != n_functions:
         raise InputError(
             f"X and y must hold the same number of functions, one per row; got {n_functions} in X and "
-            f"{len(y)} in y."
+            f"{len(y)} in y. If each column is a function, give X.T and y.T."
         )
     if gaps and np.isnan(y).any():
         finite(np.nan_to_num(y, nan=0.0, posinf=np.inf, neginf=-np.inf), "y")
