@@ -112,7 +112,7 @@ def test_periodic_sensors_that_are_too_few():
 )
 def test_conditions_that_contradict_each_other(residual, conditions):
     """A compromise that no longer changes is no solution: one condition too many is said."""
-    with pytest.warns(NumericsWarning, match="contradict each other"):
+    with pytest.warns(NumericsWarning, match="do not agree with each other"):
         PDE(Box(x=(0, 1)), residual, conditions).solve(1 + W * np.cos(W * X), X, X)
 
 
