@@ -69,6 +69,15 @@ def test_a_global_model_first_and_other_resolutions():
     assert relative_l2(model.predict(u, points=fine), s) < 0.01
 
 
+def test_a_seed_fixes_the_first_model_too():
+    u, s = functions(60, X)
+    chains = [LayeredELMDeepONet(ELMDeepONet(), layers=1, width=20, random_state=3) for _ in range(2)]
+    one, other = (chain.fit(u, s, points=X).predict(u) for chain in chains)
+    np.testing.assert_array_equal(one, other)
+    own = LayeredELMDeepONet(ELMDeepONet(random_state=5), layers=1, width=20, random_state=3)
+    assert own.fit(u, s, points=X).first_.random_state == 5
+
+
 def test_save_and_load(model, tmp_path):
     u, _ = functions(10, X, seed=1)
     model.save(tmp_path / "model.elm")

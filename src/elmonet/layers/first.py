@@ -12,8 +12,11 @@ from elmonet._check import InputError
 __all__ = ["fitted_first", "left_out_rows", "predicted_rows"]
 
 
-def fitted_first(first: Any, X: Any, y: Any, **given: Any) -> Any:
-    """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it."""
+def fitted_first(first: Any, X: Any, y: Any, *, seed: int, **given: Any) -> Any:
+    """The fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone of it.
+
+    A clone without a seed of its own takes this one, so that a chain with a seed is the same each time.
+    """
     if not hasattr(first, "get_params"):
         raise InputError(
             'first must be an ELMDeepONet, an AutoELMDeepONet, "nothing", or a tuple of these to try; got '
@@ -23,6 +26,8 @@ def fitted_first(first: Any, X: Any, y: Any, **given: Any) -> Any:
     if _knows(known, X):
         return known
     model = clone(first)
+    if model.get_params().get("random_state", seed) is None:
+        model.set_params(random_state=seed)
     if "layers" in model.get_params():  # of an automatic choice, only the global model
         model.set_params(layers=0)
     model.fit(X, y, **given)

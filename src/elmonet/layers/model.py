@@ -59,7 +59,7 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
     periodic : whether the fields go on at the other end of the grid; None: found from the data.
     time_budget : seconds after which no new layer is begun; None: no limit.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
-    random_state : seed of the random features.
+    random_state : seed of the random features, and of `first`, unless that has a seed of its own.
 
     Attributes
     ----------
@@ -117,10 +117,10 @@ class LayeredELMDeepONet(LayeredAttributes, Reporting, RegressorMixin, MultiOutp
         with bar as hook:
             tell = hook or (lambda what, done, total: None)
             tell("the first model", 0, 1)
-            first = ("nothing", ELMDeepONet(random_state=seed)) if self.first is None else self.first
+            first = ("nothing", ELMDeepONet()) if self.first is None else self.first
             given = {"points": points, "sensors": sensors, "groups": groups}
             beginnings = [
-                None if own == "nothing" else fitted_first(own, u, s, **given)
+                None if own == "nothing" else fitted_first(own, u, s, seed=seed, **given)
                 for own in (first if isinstance(first, (tuple, list)) else (first,))
             ]
             found = fit_layers(
