@@ -48,7 +48,7 @@ class Shown:
 def demo(
     *,
     seconds: float = 3.0,
-    budget: float = 25.0,
+    budget: float = 15.0,
     functions: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
