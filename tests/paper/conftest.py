@@ -24,4 +24,5 @@ def tiny():
 
 @pytest.fixture(scope="session")
 def results():
+    pytest.importorskip("torch")  # trains the DeepONets that the paper compares with
     return reproduce(effort=TINY)

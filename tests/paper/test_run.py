@@ -129,6 +129,7 @@ def test_without_torch_the_rows_say_how_to_get_it_and_are_filled_in_later(tiny, 
     assert without["done"]["inverse_source/ELM-DeepONet/ours"]["error"] < 1
 
     monkeypatch.undo()
+    pytest.importorskip("torch")
     resumed = reproduce(["inverse_source"], effort=tiny, out=tmp_path, resume=True)
     assert resumed["done"]["inverse_source/DeepONet"]["parameters"] == 23_232
 
