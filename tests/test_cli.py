@@ -18,20 +18,6 @@ SMALL = ("reproduce", "inverse-source", "--functions", "20", "--epochs", "2")
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run the command line in an empty folder: exit code, what it printed, what it complained."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["elmonet", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return end.value.code, *capsys.readouterr()
-
-    return run
-
-
 def test_reproduce_prints_tables_and_writes_a_report(run, tmp_path):
     code, out, err = run(*SMALL, "--json", "numbers.json")
     assert code == 0

@@ -1,27 +1,9 @@
-"""The command line run in this process, and a folder of files to run it on."""
-
-import sys
+"""Commands that must succeed, and a folder of files to run them on."""
 
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, cli, problems
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run the command line in an empty folder: exit code, what it printed, what it complained."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["elmonet", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return end.value.code, *capsys.readouterr()
-
-    return run
+from elmonet import AutoELMDeepONet, problems
 
 
 @pytest.fixture

@@ -7,25 +7,16 @@ import sys
 import numpy as np
 import pytest
 
-from elmonet import cli, problems
+from elmonet import problems
 
 pytest.importorskip("matplotlib")
 HOSTILE = "a<b>&'\"$.npz"
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def file(tmp_path):
     data = problems.antiderivative(n_train=20, n_test=12, n_sensors=20, n_points=20, seed=2)
     np.savez(tmp_path / HOSTILE, **data.to_arrays())
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["elmonet", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        return end.value.code, *capsys.readouterr()
-
-    return run
 
 
 def test_the_command_and_the_test_functions_are_told(run, tmp_path, harmless):

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from elmonet.auto.expect import Expected, learning_curve
+from elmonet.auto.expect import EXACT, Expected, learning_curve
 from elmonet.auto.search import Search, Trial
 from elmonet.summaries import Fact, percent
 
 __all__ = ["advice"]
 
 _FEW = 50  # functions, below which the choice is uncertain
-_EXACT = 1e-8  # an error that is small enough for any use
 _MATTERS = 1.3  # a factor between two errors that matters
 _FLAT = 0.15  # rate at which errors fall with more functions, below which more of them would not help
 
 
 def advice(search: Search, best: Trial, expected: Expected, narrow: bool) -> tuple[Fact, ...]:
     """Of a search; `narrow`: the training functions are combinations of very few."""
-    if expected.error < _EXACT:
+    if expected.error < EXACT:
         if narrow:
             return (Fact("More data", "not for functions like these. For others, add functions like them"),)
         return (Fact("More data", "nothing more is needed: the error is near the rounding of the numbers"),)

@@ -12,8 +12,9 @@ from elmonet.certainty import STEEPEST, error_interval
 from elmonet.metrics import overall
 from elmonet.model import ELMDeepONet
 
-__all__ = ["FEW", "Expected", "LearningCurve", "expect", "learning_curve", "optimism"]
+__all__ = ["EXACT", "FEW", "Expected", "LearningCurve", "expect", "learning_curve", "optimism"]
 
+EXACT = 1e-8  # an error below which nothing is left to gain
 FEW = 50  # functions, up to which each is left out by a fit of its own
 _HALVED = 4  # functions that have halves of two
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from elmonet._check import InputError
+from elmonet.auto.expect import EXACT
 from elmonet.form.training import Training
 from elmonet.layers import LayeredELMDeepONet
 from elmonet.layers.chain import error_before, held_out_of
@@ -22,7 +23,6 @@ __all__ = ["Comparison", "compare_with_layers"]
 
 _WORTH = 0.9  # of the error: layers that gain less on few functions are not worth the time they take
 _BETTER = 0.98  # of the error: what layers must gain on all functions
-_EXACT = 1e-8  # an error below which nothing is left to gain
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def compare_with_layers(
     number, so many are used whatever they gain, and other data are refused.
     """
     begin = perf_counter()
-    exact = float(best.expected_error_ or 0.0) < _EXACT
+    exact = float(best.expected_error_ or 0.0) < EXACT
     if layers is None and (exact or begin > deadline):
         return None
     try:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from elmonet._check import FileError
+from elmonet.cli.paths import require_folder
 from elmonet.cli.picture import without_windows
 from elmonet.cli.tables import show_table
 
@@ -46,8 +46,7 @@ def demo(
     from elmonet.paper.demo_page import write_demo
     from elmonet.progress import progress_bar
 
-    if out.exists() and not out.is_dir():
-        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+    require_folder(out)
     without_windows()
     with progress_bar() as progress:
         found = run(seconds=seconds, functions=functions, seed=seed, progress=progress)

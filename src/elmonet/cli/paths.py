@@ -9,7 +9,15 @@ from typing import Any
 from elmonet._check import FileError
 from elmonet.destination import destination
 
-__all__ = ["is_model", "open_model", "require_data", "require_data_place", "require_file", "require_place"]
+__all__ = [
+    "is_model",
+    "open_model",
+    "require_data",
+    "require_data_place",
+    "require_file",
+    "require_folder",
+    "require_place",
+]
 
 _DATA = (".npz", ".npy", ".h5", ".hdf5", ".zarr", ".mat", ".nc", ".csv", ".txt", ".pt", ".pth")
 
@@ -77,6 +85,12 @@ def require_place(out: Path, *read: Path, model: bool = False) -> None:
             f"cannot write a model to {str(out)!r}: this ending is for functions. Name it "
             f"{str(out.with_suffix('.elmonet'))!r}."
         )
+
+
+def require_folder(out: Path) -> None:
+    """Raise if the place for a folder is taken by a file."""
+    if out.exists() and not out.is_dir():
+        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
 
 
 def require_data_place(out: Path, *read: Path, table: bool = True) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elmonet._check import FileError, InputError, choice
-from elmonet.cli.paths import require_place
+from elmonet._check import InputError, choice
+from elmonet.cli.paths import require_folder, require_place
 from elmonet.cli.physics import PHYSICS, reproduce_physics
 from elmonet.cli.tables import show_table
 from elmonet.cli.telling import Stopped
@@ -130,8 +130,7 @@ def reproduce(
     ]
     if json is not None and str(json) != "-":
         require_place(json)
-    if out.exists() and not out.is_dir():
-        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+    require_folder(out)
     if chosen == [PHYSICS]:
         paper = {f"--{name.replace('_', '-')}": value for name, value in given.items() if name != "functions"}
         paper |= {"--full": full, "--resume": resume}
