@@ -20,8 +20,8 @@ import datasets
 import numpy as np
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, problems, relative_l2
-from elmonet.bands import Bands
-from elmonet.fitting.missed import missed_left_out
+from elmonet.uncertainty.bands import Bands
+from elmonet.uncertainty.residuals import missed_left_out
 
 OUT = Path(__file__).parent / "results" / "bands.json"
 COST = OUT.with_name("bands_cost.json")

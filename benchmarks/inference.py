@@ -19,11 +19,10 @@ from scipy.integrate import solve_ivp
 from threadpoolctl import threadpool_limits
 
 from elmonet import POD, SLFN, ELMDeepONet, Linear, problems, relative_l2
-from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
-from elmonet.problems.darcy_flow import solve_darcy
+from elmonet.problems.chebyshev import chebyshev_nodes, integrate, interpolation_matrix, solve_riccati
+from elmonet.problems.darcy import solve_darcy
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.initial_value import integrate, solve_riccati
-from elmonet.problems.reaction_diffusion import solve_reaction_diffusion
+from elmonet.problems.heat import solve_reaction_diffusion
 
 OUT = Path(__file__).parent / "results" / "inference.json"
 NODES = 64

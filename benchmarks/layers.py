@@ -20,7 +20,7 @@ import numpy as np
 import rivals
 
 from elmonet import AutoELMDeepONet, problems, relative_l2
-from elmonet.layers import LayeredELMDeepONet
+from elmonet.layered import LayeredELMDeepONet
 
 OUT = Path(__file__).parent / "results" / "layers.json"
 PROBLEMS = {

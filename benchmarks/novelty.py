@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from elmonet import AutoELMDeepONet, problems
-from elmonet.novelty import Novelty
+from elmonet.uncertainty.novelty import Novelty
 
 OUT = Path(__file__).parent / "results" / "novelty.json"
 FLAGGED = 1.5

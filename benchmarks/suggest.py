@@ -18,13 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, relative_l2
-from elmonet.problems.burgers_flow import random_waves
-from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
-from elmonet.problems.cole_hopf import cole_hopf
-from elmonet.problems.darcy_flow import solve_darcy
+from elmonet.problems.burgers import cole_hopf, random_waves
+from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution, solve_riccati
+from elmonet.problems.darcy import solve_darcy
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.initial_value import solve_riccati
-from elmonet.problems.reaction_diffusion import solve_reaction_diffusion
+from elmonet.problems.heat import solve_reaction_diffusion
 
 OUT = Path(__file__).parent / "results" / "suggest.json"
 SIZES = (20, 40, 50, 60, 70, 85, 100)  # functions that are known after each round

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from elmonet import InputError
-from elmonet.bands import Bands
-from elmonet.calibration import calibration_of
+from elmonet.uncertainty.bands import Bands
+from elmonet.uncertainty.calibration import calibration_of
 
 pytestmark = pytest.mark.numerics
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmonet._blas import add_gram, beside_others, product
+from elmonet.linalg import add_gram, beside_others, product
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -7,10 +7,11 @@ import stat
 import numpy as np
 import pytest
 
-from elmonet import FileError, store
+from elmonet import FileError
 from elmonet.data.formats import open_arrays
 from elmonet.data.write import write_data
-from elmonet.destination import destination, replacing
+from elmonet.modelfile import store
+from elmonet.modelfile.store import destination, replacing
 
 
 def save_model(path):

@@ -14,9 +14,8 @@ import pytest
 
 from elmonet import cli
 from elmonet.paper import FULL, read_results
-from elmonet.paper.differences import differences
 from elmonet.paper.figures import CAPTIONS
-from elmonet.paper.report import markdown
+from elmonet.paper.report import differences, markdown
 
 ROOT = Path(__file__).parent.parent
 HIDDEN = r"^<!-- python\n(?P<hidden>.*?)^-->$"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, problems
-from elmonet.novelty import Novelty
+from elmonet.uncertainty.novelty import Novelty
 
 
 @pytest.mark.numerics

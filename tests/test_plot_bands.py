@@ -21,7 +21,7 @@ from elmonet import (
     plot,
     relative_l2,
 )
-from elmonet.calibration import Calibration
+from elmonet.uncertainty.calibration import Calibration
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

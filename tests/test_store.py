@@ -28,8 +28,8 @@ from elmonet import (
     Sinusoid,
     load,
     problems,
-    store,
 )
+from elmonet.modelfile import store
 
 MODELS = {
     "random": ELMDeepONet(SLFN(200), MLP(20), Ridge("loo"), random_state=0),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, LayeredELMDeepONet, Linear, cli, load
-from elmonet.novelty import Memory
-from elmonet.suggestion import _NOISE, _SCALE, most_telling, suggest
+from elmonet.estimators.active_learning import _NOISE, _SCALE, most_telling, suggest
+from elmonet.uncertainty.novelty import Memory
 
 pytestmark = pytest.mark.numerics
 

@@ -1,6 +1,6 @@
 """Summaries: the answer first, one fact a line, lines that fit a terminal."""
 
-from elmonet.summaries import Fact, Summary, in_lines, percent
+from elmonet.summary import Fact, Summary, in_lines, percent
 
 
 def test_headings_come_in_the_order_of_questions():

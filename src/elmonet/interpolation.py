@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import RBFInterpolator, make_interp_spline
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 
 __all__ = ["as_grid", "grid_points", "interpolate"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from elmonet._check import InputError, NotEnoughMemory
+from elmonet.errors import InputError, NotEnoughMemory
 
 __all__ = ["available", "block_rows", "bytes_of", "readable", "require_features"]
 

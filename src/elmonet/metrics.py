@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 
 __all__ = [
     "function_norms",

@@ -20,12 +20,11 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.auto.candidates import Candidate, branches, transforms
-from elmonet.auto.repeats import merge_repeats
-from elmonet.auto.search import Search
-from elmonet.auto.view import View
+from elmonet.auto.diagnostics import merge_repeats
+from elmonet.auto.search import Search, View
 from elmonet.data import Scattered
-from elmonet.form.training import understand
-from elmonet.summaries import percent
+from elmonet.forms.training import understand
+from elmonet.summary import percent
 
 
 def training(X, y, points):

@@ -5,9 +5,9 @@ import pytest
 
 from elmonet import AutoELMDeepONet, InputError, LayeredELMDeepONet, load, problems, relative_l2
 from elmonet.auto.layers import compare_with_layers
-from elmonet.form.training import understand
-from elmonet.layers.chain import held_out_of
-from elmonet.summaries import percent
+from elmonet.forms.training import understand
+from elmonet.layered.chain import held_out_of
+from elmonet.summary import percent
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmonet.auto.scale import next_scale
+from elmonet.auto.candidates import next_scale
 
 
 def search(function, scales, steps):

@@ -16,13 +16,12 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.auto.candidates import Candidate
-from elmonet.auto.expect import LearningCurve
-from elmonet.auto.noise import noise_in_words, white_noise
-from elmonet.auto.refits import errors_without_each, errors_without_half
+from elmonet.auto.diagnostics import noise_in_words, white_noise
+from elmonet.auto.error_estimate import LearningCurve, errors_without_each, errors_without_half
 from elmonet.auto.search import Search
-from elmonet.certainty import Promise, error_interval
-from elmonet.form.training import understand
-from elmonet.summaries import percent
+from elmonet.forms.training import understand
+from elmonet.summary import percent
+from elmonet.uncertainty.error_estimate import Promise, error_interval
 
 # The interval -----------------------------------------------------------------------------------------------
 

@@ -8,8 +8,7 @@ import pytest
 
 from elmonet import InputError, NotFittedError, problems, relative_l2
 from elmonet.baselines import DeepONet, deeponet
-from elmonet.paper.printed import printed_row
-from elmonet.paper.recipes import PROBLEMS, TRAINED
+from elmonet.paper.measure import PROBLEMS, TRAINED, printed_row
 
 torch = pytest.importorskip("torch")
 

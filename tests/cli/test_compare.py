@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from elmonet import ELMDeepONet, Linear, Ridge, Scattered, load, relative_l2
-from elmonet.cli.paired import pairs_with_best, verdict
-from elmonet.cli.understanding import relative_error, relative_errors
-from elmonet.summaries import percent
+from elmonet.cli.compare import pairs_with_best, verdict
+from elmonet.cli.inputs import relative_error, relative_errors
+from elmonet.summary import percent
 
 X = np.linspace(0, 1, 25)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from elmonet import ELMDeepONet, __version__
-from elmonet.cli import machine
-from elmonet.cli.self_test import self_test
+from elmonet.cli import doctor as machine
+from elmonet.cli.doctor import self_test
 
 ROOT = Path(__file__).parents[2]
 

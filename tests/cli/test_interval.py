@@ -153,7 +153,7 @@ class TestPlot:
     def drawn(self, monkeypatch):
         """The title and the legend of each picture that is saved."""
         pytest.importorskip("matplotlib")
-        from elmonet.cli import picture
+        from elmonet.cli import plot as picture
 
         self.titles, self.legends = [], []
 

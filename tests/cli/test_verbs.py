@@ -150,7 +150,7 @@ def test_a_plane(ok, tmp_path):
 
 def test_axes_are_named_as_in_the_file(ok, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    from elmonet.cli import picture
+    from elmonet.cli import plot as picture
 
     labels = []
 

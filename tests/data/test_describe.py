@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from elmonet.data import describe
-from elmonet.data.describe import describe_file
+from elmonet.data import read as describe
+from elmonet.data.read import describe_file
 
 
 def test_every_array_with_its_numbers(tmp_path, monkeypatch):

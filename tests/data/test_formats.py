@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, MissingExtra, NotEnoughMemory
-from elmonet.data import guard
+from elmonet.data import limits as guard
 from elmonet.data.formats import open_arrays
 
 rng = np.random.default_rng(0)

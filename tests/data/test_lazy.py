@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, NotEnoughMemory
-from elmonet.data import guard
-from elmonet.data.blocks import is_stored
-from elmonet.data.lazy import Lazy, by_rows
+from elmonet.data import limits as guard
+from elmonet.data.lazy import Lazy, by_rows, is_stored
 
 A = np.arange(60.0).reshape(5, 4, 3)
 

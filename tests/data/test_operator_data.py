@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
 from elmonet.data import OperatorData, Scattered
+from elmonet.errors import InputError
 
 
 def parts(**changes):

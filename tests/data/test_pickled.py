@@ -11,8 +11,7 @@ import pytest
 
 from elmonet import FileError
 from elmonet.data.formats import open_arrays
-from elmonet.data.formats.pickle_machine import unpickle
-from elmonet.data.formats.pickled import NUMPY
+from elmonet.data.formats.pickled import NUMPY, unpickle
 
 rng = np.random.default_rng(0)
 A, B = rng.normal(size=(5, 4)), rng.normal(size=(3, 2))

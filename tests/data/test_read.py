@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from elmonet import InputError, NotEnoughMemory
-from elmonet.data import OperatorData, Scattered, guard, read
+from elmonet.data import OperatorData, Scattered, read
+from elmonet.data import limits as guard
 from elmonet.data.read import open_pairs
 from elmonet.data.write import write_data
 

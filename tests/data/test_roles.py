@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from elmonet import InputError
-from elmonet.data.arrays import Arrays
-from elmonet.data.understand import find_roles
+from elmonet.data.lazy import Arrays
+from elmonet.data.places import find_roles
 
 
 def roles_of(flags=None, **shapes):

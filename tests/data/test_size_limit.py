@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, InputError, read
-from elmonet.data import size_limit
+from elmonet.data import limits as size_limit
 from elmonet.data.formats import open_arrays
-from elmonet.data.formats.pickle_machine import unpickle
-from elmonet.data.formats.pickled import NUMPY
+from elmonet.data.formats.pickled import NUMPY, unpickle
+from elmonet.data.limits import SizeLimit
 from elmonet.data.read import open_pairs
-from elmonet.data.size_limit import SizeLimit
 
 ZEROS = np.zeros((1000, 1000))  # 7.63 MiB, of which deflate makes some 8 KiB
 REFUSED = r"unpacks to .* or more; the limit is 977 KiB.*--max-size \d+GB, or max_bytes"

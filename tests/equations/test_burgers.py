@@ -2,8 +2,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from elmonet.equations import burgers
-from elmonet.problems.burgers_flow import random_waves
-from elmonet.problems.cole_hopf import cole_hopf
+from elmonet.problems.burgers import cole_hopf, random_waves
 
 
 def test_random_initial_values_agree_with_fourier_series_and_scipys_time_steps():

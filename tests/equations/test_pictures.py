@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmonet.equations.gallery import GALLERY
-from elmonet.equations.pictures import picture, write_picture
+from elmonet.equations.gallery import GALLERY, picture, write_picture
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 

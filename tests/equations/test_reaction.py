@@ -4,7 +4,7 @@ from scipy.integrate import solve_ivp
 from elmonet.equations import reaction
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.reaction_diffusion import reaction_diffusion_states, solve_reaction_diffusion
+from elmonet.problems.heat import reaction_diffusion_states, solve_reaction_diffusion
 
 
 def test_without_reaction_all_times_are_the_sine_series():

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.polynomial import Legendre, Polynomial
 
 from elmonet.equations import stokes
-from elmonet.equations.stokes_flow import StokesBasis, wall_points
+from elmonet.equations.stokes import StokesBasis, wall_points
 
 WALLS, LID = wall_points()
 

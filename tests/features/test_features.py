@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from elmonet import CNN, MLP, POD, SLFN, Concat, ExtrapolationWarning, InputError, Linear, Sinusoid
-from elmonet.features import dense
+from elmonet.features import networks as dense
 from elmonet.features.base import features_times
 
 rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from elmonet import SLFN, ELMDeepONet, InfiniteWidth, InputError, Linear, Ridge, load, problems, relative_l2
-from elmonet.features.infinite_width import KERNELS
+from elmonet.features.kernels import KERNELS
 
 pytestmark = pytest.mark.numerics
 

@@ -15,8 +15,8 @@ from elmonet import (
     predict_blocks,
     problems,
 )
-from elmonet.data.blocks import Blocks
-from elmonet.fitting.checkpoint import Checkpoint
+from elmonet.data.lazy import Blocks
+from elmonet.fitting.streamed import Checkpoint
 from elmonet.memory import block_rows, bytes_of
 
 pytestmark = pytest.mark.numerics
@@ -147,7 +147,7 @@ def test_a_checkpoint_of_something_else_is_refused(what, data, tmp_path, monkeyp
     elif what == "points":
         points = points + 1
     elif what == "version":
-        monkeypatch.setattr("elmonet.fitting.checkpoint.version", lambda name: "99.0")
+        monkeypatch.setattr("elmonet.fitting.streamed.version", lambda name: "99.0")
     elif what == "kind":
         first.save(path)
     else:

@@ -22,7 +22,7 @@ from elmonet import (
     load,
     problems,
 )
-from elmonet.features.infinite_width import Products, kernel_matrix
+from elmonet.features.kernels import Products, kernel_matrix
 
 
 @pytest.fixture(scope="module")

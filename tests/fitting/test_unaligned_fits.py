@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.features import POD, SLFN, Legendre, Linear
-from elmonet.fitting import unaligned
-from elmonet.fitting.unaligned import degrees, fit_scattered, fit_with_gaps
-from elmonet.solve import shrinkage
-from elmonet.solve.spectrum import Spectrum
+from elmonet.fitting import incomplete as unaligned
+from elmonet.fitting.incomplete import degrees, fit_scattered, fit_with_gaps
+from elmonet.solve import gaps as shrinkage
+from elmonet.solve.spectral import Spectrum
 
 pytestmark = pytest.mark.numerics
 

@@ -16,7 +16,7 @@ from elmonet import (
     Linear,
     problems,
 )
-from elmonet.form.training import understand
+from elmonet.forms.training import understand
 
 
 def field_data(n=40, side=6, seed=0):
@@ -87,7 +87,7 @@ def test_every_array_is_checked_once(monkeypatch):
     """Whatever the branch: X, y and the points are looked at for NaN once each, and validated once."""
     import sklearn.utils.validation
 
-    from elmonet import _check
+    from elmonet import checks as _check
 
     data = problems.nonlinear_ode(n_train=40, n_test=5)
     seen, validated = [], []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, LayeredELMDeepONet, problems, relative_l2
-from elmonet.form.groups import find_groups, given_groups
+from elmonet.forms.groups import find_groups, given_groups
 
 RNG = np.random.default_rng(0)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from elmonet.form.transforms import standardise, unit_box
+from elmonet.forms.transforms import standardise, unit_box
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-300, 1e-150, 1e150, 1e300])

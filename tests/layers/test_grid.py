@@ -5,8 +5,8 @@ import pytest
 
 from elmonet import InputError
 from elmonet.interpolation import grid_points
-from elmonet.layers.grid import find_grid, find_periodic
-from elmonet.layers.window import Windows, box_of_offsets, resampled
+from elmonet.layered.features import Windows, box_of_offsets, resampled
+from elmonet.layered.grid import find_grid, find_periodic
 
 pytestmark = pytest.mark.numerics
 

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from elmonet.interpolation import grid_points
-from elmonet.layers import layer as module
-from elmonet.layers.chain import Problem, fit_chain
-from elmonet.layers.features import Fields, Recipe
-from elmonet.layers.grid import find_grid, find_periodic
-from elmonet.layers.layer import Functions, Layer, fit_layer
-from elmonet.layers.sums import Sums, least_on
-from elmonet.layers.symmetry import Symmetry, symmetries_of
+from elmonet.layered import layer as module
+from elmonet.layered.chain import Problem, fit_chain
+from elmonet.layered.features import Fields, Recipe
+from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
+from elmonet.layered.layer import Functions, Layer, Sums, fit_layer, least_on
 
 pytestmark = pytest.mark.numerics
 

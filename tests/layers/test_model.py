@@ -5,11 +5,11 @@ import pytest
 from sklearn.base import clone
 
 from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, relative_l2
-from elmonet._check import ExtrapolationWarning
 from elmonet.data import Scattered
+from elmonet.errors import ExtrapolationWarning
 from elmonet.interpolation import grid_points
-from elmonet.layers import LayeredELMDeepONet, load_layers
-from elmonet.layers.chain import held_out_of
+from elmonet.layered import LayeredELMDeepONet, load_layers
+from elmonet.layered.chain import held_out_of
 
 K = 2 * np.pi * np.arange(1, 4)
 

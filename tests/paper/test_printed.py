@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from elmonet.paper.printed import printed, printed_row
-from elmonet.paper.recipes import CLOSED_FORM, TRAINED
+from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
 
 
 def test_every_printed_row_has_a_recipe():

@@ -8,7 +8,7 @@ import pytest
 
 from elmonet import MissingExtra
 from elmonet.paper import figures, write_report
-from elmonet.paper.differences import differences
+from elmonet.paper.report import differences
 from elmonet.paper.tables import tables
 
 image = pytest.importorskip("matplotlib.image")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from elmonet import ELMDeepONet, Legendre, Linear, Ridge
-from elmonet.physics import PDE, Box, factors
-from elmonet.physics.basis import Basis
-from elmonet.physics.fields import Names
+from elmonet.physics import PDE, Box
+from elmonet.physics import least_squares as factors
+from elmonet.physics.discretise import Rows
+from elmonet.physics.fields import Basis, Names
 from elmonet.physics.least_squares import System
-from elmonet.physics.rows import Rows
 
 pytestmark = pytest.mark.numerics
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_bvp
 
 from elmonet import AutoELMDeepONet, InputError, relative_l2
-from elmonet._check import NumericsWarning
+from elmonet.errors import NumericsWarning
 from elmonet.physics import PDE, Box
 
 pytestmark = pytest.mark.numerics

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, problems, relative_l2
 from elmonet.physics import PDE, Box
-from elmonet.summaries import percent
+from elmonet.summary import percent
 
 pytestmark = pytest.mark.numerics
 

@@ -5,7 +5,7 @@ import pytest
 
 from elmonet import InputError, relative_l2
 from elmonet.physics import PDE, Box
-from elmonet.physics.known import Known
+from elmonet.physics.fields import Known
 
 pytestmark = pytest.mark.numerics
 

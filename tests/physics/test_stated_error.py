@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import relative_l2
-from elmonet._check import NumericsWarning
+from elmonet.errors import NumericsWarning
 from elmonet.physics import PDE, Box
 
 pytestmark = pytest.mark.numerics

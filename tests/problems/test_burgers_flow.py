@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import burgers, burgers_steps, solve_burgers
-from elmonet.problems.burgers_flow import random_waves
+from elmonet.problems.burgers import random_waves
 
 pytestmark = pytest.mark.numerics
 

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
-from elmonet.problems.burgers_flow import random_waves
-from elmonet.problems.cole_hopf import cole_hopf, solve_burgers
+from elmonet.errors import InputError
+from elmonet.problems.burgers import cole_hopf, random_waves, solve_burgers
 
 pytestmark = pytest.mark.numerics
 

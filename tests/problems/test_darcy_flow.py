@@ -3,9 +3,9 @@ import pytest
 from scipy.sparse import lil_array
 from scipy.sparse.linalg import spsolve
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import darcy
-from elmonet.problems.darcy_flow import solve_darcy
+from elmonet.problems.darcy import solve_darcy
 
 
 def mesh(n):

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
-from elmonet.problems.darcy_flow import solve_darcy
-from elmonet.problems.darcy_jumps import edge_permeability, solve_darcy_jumps
+from elmonet.errors import InputError
+from elmonet.problems.darcy import edge_permeability, solve_darcy, solve_darcy_jumps
 
 pytestmark = pytest.mark.numerics
 

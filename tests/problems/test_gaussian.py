@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import gaussian, gaussian_field
 
 

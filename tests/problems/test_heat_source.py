@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.fft import dst
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import inverse_source
 
 

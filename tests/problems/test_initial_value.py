@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
-from elmonet.problems.chebyshev import chebyshev_nodes
-from elmonet.problems.initial_value import integrate, solve_riccati
+from elmonet.errors import InputError
+from elmonet.problems.chebyshev import chebyshev_nodes, integrate, solve_riccati
 
 X = chebyshev_nodes(82)
 K = np.array([[0.5], [3.0], [20.0]])

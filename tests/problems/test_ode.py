@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.interpolate import make_interp_spline
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import antiderivative, nonlinear_ode
 
 

@@ -3,10 +3,10 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import gaussian_field
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
-from elmonet.problems.reaction_diffusion import exponential_and_phi, solve_reaction_diffusion
+from elmonet.problems.heat import exponential_and_phi, solve_reaction_diffusion
 
 X = chebyshev_nodes(64)
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
-from elmonet.problems.split import train_and_test, uniform_grid
+from elmonet.errors import InputError
+from elmonet.problems.gaussian import train_and_test, uniform_grid
 
 X = np.array([[0.0], [1.0]])
 

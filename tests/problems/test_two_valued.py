@@ -4,7 +4,7 @@ from scipy.fft import idctn
 from scipy.sparse import coo_array
 from scipy.sparse.linalg import spsolve
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.problems import darcy_two_valued
 
 pytestmark = pytest.mark.numerics

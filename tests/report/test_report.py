@@ -24,8 +24,8 @@ from elmonet import (
     problems,
 )
 from elmonet.physics import PDE, Box
-from elmonet.report import drawing
-from elmonet.report.page import element, page, picture, table
+from elmonet.reporting import figures as drawing
+from elmonet.reporting.html import element, page, picture, table
 
 HEADINGS = (
     "What error to expect",

@@ -3,18 +3,9 @@
 import numpy as np
 import pytest
 
-from elmonet import (
-    SLFN,
-    ELMDeepONet,
-    LayeredELMDeepONet,
-    Legendre,
-    Ridge,
-    Scattered,
-    problems,
-    relative_l2,
-)
-from elmonet.bands import Bands
-from elmonet.calibration import calibration_by_halves, calibration_of
+from elmonet import SLFN, ELMDeepONet, LayeredELMDeepONet, Legendre, Ridge, Scattered, problems, relative_l2
+from elmonet.uncertainty.bands import Bands
+from elmonet.uncertainty.calibration import calibration_by_halves, calibration_of
 
 pytestmark = pytest.mark.numerics
 

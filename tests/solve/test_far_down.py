@@ -5,9 +5,9 @@ import pytest
 
 from elmonet.metrics import relative_l2
 from elmonet.solve import Pinv, Ridge
-from elmonet.solve.span import Span
-from elmonet.solve.summed import solve_sums
-from elmonet.solve.triangular import TriangularSums
+from elmonet.solve.problem import Span
+from elmonet.solve.streamed import solve_sums
+from elmonet.solve.sums import TriangularSums
 
 pytestmark = pytest.mark.numerics
 N = 800

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError, InterpolationThresholdWarning, RankCollapseWarning
+from elmonet.errors import InputError, InterpolationThresholdWarning, RankCollapseWarning
 from elmonet.metrics import relative_l2
 from elmonet.solve import Pinv, Ridge
 

@@ -5,7 +5,7 @@ import pytest
 
 from elmonet.features import SLFN, Legendre, Sinusoid
 from elmonet.solve import Ridge
-from elmonet.solve.span import Span
+from elmonet.solve.problem import Span
 
 pytestmark = pytest.mark.numerics
 

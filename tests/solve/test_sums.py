@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from elmonet._check import InputError
+from elmonet.errors import InputError
 from elmonet.solve import Pinv, Ridge
-from elmonet.solve.gram import GramSums
-from elmonet.solve.left_out import LeftOut
-from elmonet.solve.span import Span
-from elmonet.solve.summed import solve_sums, worth_a_triangle
-from elmonet.solve.triangular import TriangularSums
+from elmonet.solve.problem import Span
+from elmonet.solve.streamed import LeftOut, solve_sums, worth_a_triangle
+from elmonet.solve.sums import GramSums, TriangularSums
 
 pytestmark = pytest.mark.numerics
 rng = np.random.default_rng(0)

@@ -6,11 +6,9 @@ import pytest
 
 from elmonet.solve import Pinv, Ridge
 from elmonet.solve.cholesky import AtOneAlpha
+from elmonet.solve.dual import Tridiagonal
 from elmonet.solve.factor import gram_rounding, trusted
-from elmonet.solve.primal import Primal
-from elmonet.solve.spectral import Spectral
-from elmonet.solve.spectrum import Spectrum
-from elmonet.solve.tridiagonal import Tridiagonal
+from elmonet.solve.spectral import Primal, Spectral, Spectrum
 
 pytestmark = [pytest.mark.numerics, pytest.mark.filterwarnings("ignore::elmonet._check.NumericsWarning")]
 ONE = np.ones((1, 1))

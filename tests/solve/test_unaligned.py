@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 from elmonet.solve import Ridge
-from elmonet.solve.gaps import Gaps, is_complete, solved_directly
-from elmonet.solve.held_out import Choice, folds
-from elmonet.solve.known import AtScatteredPoints, WithGaps
-from elmonet.solve.shrinkage import Features
-from elmonet.solve.span import Span
-from elmonet.solve.spectrum import Spectrum
-from elmonet.solve.unaligned import Unaligned
+from elmonet.solve.gaps import Features, Gaps, is_complete, solved_directly
+from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, WithGaps, folds
+from elmonet.solve.problem import Span
+from elmonet.solve.spectral import Spectrum
 
 pytestmark = pytest.mark.numerics
 

@@ -6,10 +6,8 @@ import pytest
 
 from elmonet import Ridge
 from elmonet.solve.cholesky import AtOneAlpha
-from elmonet.solve.primal import Primal
-from elmonet.solve.spectral import Spectral
-from elmonet.solve.spectrum import Spectrum
-from elmonet.solve.tridiagonal import Tridiagonal
+from elmonet.solve.dual import Tridiagonal
+from elmonet.solve.spectral import Primal, Spectral, Spectrum
 
 pytestmark = pytest.mark.numerics
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
-from elmonet.auto.expect import EXACT
-from elmonet.form.training import Training
-from elmonet.layers import LayeredELMDeepONet
-from elmonet.layers.chain import error_before, held_out_of
-from elmonet.layers.first import left_out_rows
-from elmonet.layers.fitting import find_problem, fit_layers
-from elmonet.model import ELMDeepONet
-from elmonet.novelty import Memory
+from elmonet.auto.error_estimate import EXACT
+from elmonet.errors import InputError
+from elmonet.estimators.deeponet import ELMDeepONet
+from elmonet.forms.training import Training
+from elmonet.layered import LayeredELMDeepONet
+from elmonet.layered.chain import error_before, held_out_of, left_out_rows
+from elmonet.layered.choice import find_problem, fit_layers
+from elmonet.uncertainty.novelty import Memory
 
 __all__ = ["Comparison", "compare_with_layers"]
 

@@ -4,40 +4,72 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet._check import InputError, choice, number, positive_integer
-from elmonet._fitted import NotFittedError
-from elmonet.auto.account import account_of
-from elmonet.auto.expect import expect
+from elmonet.auto.diagnostics import Repeats, merge_repeats
+from elmonet.auto.error_estimate import chosen_model, expect
 from elmonet.auto.layers import compare_with_layers
-from elmonet.auto.refits import chosen_model
-from elmonet.auto.repeats import Repeats, merge_repeats
-from elmonet.auto.search import Search, Trial
-from elmonet.auto.unaligned import choose_unaligned
-from elmonet.auto.words import (
+from elmonet.auto.search import Search, Trial, choose_unaligned
+from elmonet.auto.summary import (
     in_words,
     layers_not_used,
     layers_on_leaderboard,
     unaligned_in_words,
     words_before_layers,
 )
-from elmonet.calibration import Calibration
-from elmonet.certainty import Promise
+from elmonet.checks import choice, number, positive_integer
+from elmonet.errors import InputError, NotFittedError
 from elmonet.features.base import seed_from
-from elmonet.form.training import Training, points_once, understand
-from elmonet.novelty import Memory
+from elmonet.forms.training import Training, points_once, understand
 from elmonet.physics import PDE
 from elmonet.progress import progress_bar
-from elmonet.report.account import Account
-from elmonet.report.reporting import Reporting
+from elmonet.reporting.data import Account, call_of, data_of
+from elmonet.reporting.report import Reporting
 from elmonet.solve import LEFT_OUT
+from elmonet.uncertainty.calibration import Calibration
+from elmonet.uncertainty.error_estimate import Promise
+from elmonet.uncertainty.novelty import Memory
 
-__all__ = ["AutoELMDeepONet"]
+__all__ = ["AutoELMDeepONet", "account_of"]
+
+
+def account_of(model: Any, best: Any) -> Account:
+    """Of an `AutoELMDeepONet`: the account of its best model, and how that was chosen."""
+    account: Account = best._account()
+    chosen_of = model.global_model_
+    training, physics = chosen_of._training, getattr(model, "physics_", None)
+    seed = chosen_of.random_state
+    made = {"seed": str(seed)} if model.random_state is not None else {"seed": f"{seed}, drawn for this fit"}
+    data = account.data
+    if training is not None:
+        data = data_of(training.inputs, training.outputs, chosen_of._remembered(), training)
+        data |= {name: value for name, value in account.data.items() if name not in data}
+    if model.repeats_.count:
+        data["repeats"] = f"{model.repeats_.count} inputs repeat others and were merged; rows count the rest"
+    return replace(
+        account,
+        model=type(model).__name__,
+        data=data,
+        settings={"model": type(best).__name__} | account.settings,
+        made=made,
+        call=call_of(model, training, *_given(physics)),
+        leaderboard=tuple(model.leaderboard_),
+        physics=physics,
+    )
+
+
+def _given(physics: Any) -> tuple[str, str]:
+    """What `fit` was given beside the inputs and points: outputs, or an equation, perhaps with data."""
+    if physics is None:
+        return "s", ""
+    data = ", data=data" if physics.correction is not None or physics.constants else ""
+    return "pde", f", sensors=sensors{data}"
+
 
 SOLVING = "solving the equation"  # what a progress bar says at first, if there is one
 _MANY_ENOUGH = 100  # functions, to find from them how many modes to keep

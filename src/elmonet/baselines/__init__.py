@@ -1,6 +1,6 @@
 """The trained rival: a vanilla DeepONet in PyTorch. The only place that trains by gradients."""
 
-from elmonet._check import MissingExtra
+from elmonet.errors import MissingExtra
 
 try:
     import torch  # noqa: F401

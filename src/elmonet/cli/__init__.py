@@ -9,17 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from elmonet import __version__
-from elmonet._check import ElmonetError
 from elmonet.cli.compare import compare
-from elmonet.cli.demo import demo
+from elmonet.cli.console import Stopped, complain, plain_warnings
 from elmonet.cli.doctor import doctor
 from elmonet.cli.files import convert, info, make
 from elmonet.cli.fit import fit
-from elmonet.cli.picture import plot
-from elmonet.cli.predict import predict
-from elmonet.cli.reproduce import reproduce
-from elmonet.cli.suggest import suggest
-from elmonet.cli.telling import Stopped, complain, plain_warnings
+from elmonet.cli.plot import plot
+from elmonet.cli.predict import predict, suggest
+from elmonet.cli.reproduce import demo, reproduce
+from elmonet.errors import ElmonetError
 
 __all__ = ["app", "main"]
 

@@ -2,17 +2,150 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from elmonet import __version__
-from elmonet.cli.machine import EXTRAS, REQUIRED, about_machine, libraries, versions
-from elmonet.cli.self_test import self_test
-from elmonet.cli.telling import Told
+from elmonet.cli.console import Told
 
-__all__ = ["doctor"]
+__all__ = ["EXTRAS", "REQUIRED", "about_machine", "doctor", "libraries", "self_test", "versions"]
+
+REQUIRED = ("numpy", "scipy", "scikit-learn", "safetensors", "typer")
+# What pip installs for elmonet[plot], elmonet[baselines], ...
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "baselines": ("torch",),
+    "dask": ("dask", "distributed"),
+    "zarr": ("zarr",),
+    "h5py": ("h5py",),
+    "xarray": ("xarray", "h5netcdf"),
+}
+_SETTINGS = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "OPENBLAS_CORETYPE",
+)
+# The folder in which a wheel brings a library along, and who uses it.
+_OWNERS = {"numpy": "NumPy", "scipy": "SciPy", "scikit_learn": "scikit-learn", "sklearn": "scikit-learn"}
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str | None]:
+    """The version of each package, without importing it; None: it is not there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def about_machine() -> dict[str, Any]:
+    """System, processors, memory in bytes, and the settings that change BLAS."""
+    from elmonet.memory import available
+
+    usable = getattr(os, "sched_getaffinity", None)
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "usable_cores": os.cpu_count() if usable is None else len(usable(0)),
+        "free_memory": available(),
+        "settings": {name: os.environ[name] for name in _SETTINGS if name in os.environ},
+    }
+
+
+def libraries() -> list[dict[str, Any]]:
+    """The BLAS and OpenMP libraries that are loaded, each with its kernel, threads and who brought it.
+
+    Where threadpoolctl knows none (as Apple's Accelerate), the one that NumPy was built with.
+    """
+    import numpy as np
+    import sklearn.utils  # noqa: F401, it loads the OpenMP of scikit-learn
+    from threadpoolctl import threadpool_info
+
+    found = [
+        {
+            "library": one["internal_api"],
+            "version": one["version"],
+            "kernel": one.get("architecture"),
+            "threads": one["num_threads"],
+            "of": _owner(Path(one["filepath"])),
+        }
+        for one in threadpool_info()
+    ]
+    if any(one["library"] != "openmp" for one in found):
+        return sorted(found, key=lambda one: (one["library"] == "openmp", one["of"]))
+    built: Any = np.show_config(mode="dicts")
+    blas = built["Build Dependencies"]["blas"]
+    ours = {"library": blas["name"], "version": blas.get("version"), "kernel": None, "threads": None}
+    return [ours | {"of": "NumPy"}, *found]
+
+
+def _owner(path: Path) -> str:
+    """Who brought a library: a package, or else the name of its file; never the folder."""
+    for folder in path.parts:
+        package = folder.removesuffix(".libs")
+        if package in _OWNERS and package != path.name:
+            return _OWNERS[package]
+    return path.name
+
+
+_LARGEST_ERROR = 1e-9  # about 1e-14 is usual; the operator is linear, and nothing else is left
+
+
+def self_test() -> dict[str, Any]:
+    """Fit the antiderivative, save it and load it; `passed`, `error`, `same_bits`, and sentences, `told`.
+
+    ``u = sum_k a_k cos(k pi x)`` has ``s(y) = a_0 y + sum_k a_k sin(k pi y) / (k pi)``. This is linear in
+    a, so that a linear branch has to find it from more functions than there are coefficients.
+    """
+    try:
+        error, same = _tried()
+    except Exception as failed:
+        said = " ".join(str(failed).split())
+        return {
+            "passed": False,
+            "error": None,
+            "same_bits": None,
+            "told": [f"{type(failed).__name__}: {said}"],
+        }
+    exact = bool(error <= _LARGEST_ERROR)
+    told = [
+        f"antiderivative of new functions: error {error:.2g}"
+        + ("" if exact else f", where at most {_LARGEST_ERROR:g} was expected"),
+        f"saved and loaded: {'the same bits' if same else 'other predictions, where the same were expected'}",
+    ]
+    return {"passed": exact and same, "error": error, "same_bits": same, "told": told}
+
+
+def _tried() -> tuple[float, bool]:
+    """The error on new functions, and whether a loaded model predicts the same bits."""
+    import tempfile
+
+    import numpy as np
+
+    from elmonet import ELMDeepONet, Linear, load, relative_l2
+
+    x, k = np.linspace(0, 1, 50), np.arange(1, 8)[:, None]
+    a = np.random.default_rng(0).standard_normal((60, 8))
+    u = a @ np.vstack([np.ones_like(x), np.cos(k * np.pi * x)])
+    s = a @ np.vstack([x, np.sin(k * np.pi * x) / (k * np.pi)])
+    model = ELMDeepONet(Linear()).fit(u[:40], s[:40], points=x)
+    predicted = model.predict(u[40:])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "self-test.elmonet"
+        model.save(file)
+        same = np.array_equal(load(file).predict(u[40:]), predicted)
+    return relative_l2(predicted, s[40:]), bool(same)
 
 
 def doctor(

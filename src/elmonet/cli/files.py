@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from elmonet._check import InputError, choice
-from elmonet.cli.paths import is_model, require_data, require_data_place, require_file
-from elmonet.cli.telling import (
+from elmonet.checks import choice
+from elmonet.cli.console import (
     IndexName,
     InputName,
     MaxSize,
@@ -21,8 +20,9 @@ from elmonet.cli.telling import (
     error_facts,
     expected_error,
 )
-from elmonet.cli.understanding import flags, understood
-from elmonet.summaries import percent
+from elmonet.cli.inputs import flags, is_model, require_data, require_data_place, require_file, understood
+from elmonet.errors import InputError
+from elmonet.summary import percent
 
 __all__ = ["convert", "info", "make"]
 
@@ -241,7 +241,7 @@ def _place(point: Any) -> str:
 
 
 def _tell_data(told: Told, file: Path, names: dict[str, Any]) -> None:
-    from elmonet.data.describe import describe_file
+    from elmonet.data.read import describe_file
 
     found = describe_file(file, **names)
     if names and found["error"]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+import sys
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from elmonet._check import InputError, choice, number
-from elmonet.cli.interval import coverage_found
-from elmonet.cli.paths import require_data, require_place
-from elmonet.cli.reporting import require_report_place, write_fit_report
-from elmonet.cli.telling import (
+from elmonet.checks import choice, number
+from elmonet.cli.console import (
     IndexName,
     InputName,
     MaxSize,
@@ -25,11 +27,90 @@ from elmonet.cli.telling import (
     error_facts,
     expected_error,
 )
-from elmonet.cli.understanding import flags, named_outputs, relative_error, tell_roles, understood
-from elmonet.destination import destination
-from elmonet.summaries import percent
+from elmonet.cli.inputs import (
+    flags,
+    named_outputs,
+    relative_error,
+    require_data,
+    require_place,
+    tell_roles,
+    understood,
+)
+from elmonet.cli.predict import coverage_found
+from elmonet.data import OperatorData, Scattered
+from elmonet.errors import FileError, InputError
+from elmonet.modelfile.store import destination
+from elmonet.summary import percent
 
-__all__ = ["fit"]
+__all__ = ["fit", "require_report_place", "require_usable", "write_fit_report"]
+
+
+def require_usable(data: OperatorData, missing: str) -> None:
+    """Raise if there are complex numbers, NaN or infinity, or if the output points are not in the file."""
+    inputs = data.u_train if isinstance(data.u_train, dict) else {"": data.u_train}
+    for name, u in inputs.items():
+        what = f"the input functions {name}".strip()
+        _require_finite(what, u, "Remove these functions, or fill the gaps.")
+    s = data.s_train
+    if isinstance(s, Scattered):
+        return
+    if missing == "ignore":
+        _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Remove these functions.")
+    else:
+        advice = "With --missing ignore, NaN marks a missing value, which is left out of the fit."
+        _require_finite("the output functions", s, advice)
+    shape = s.shape[1:-1] if data.components else s.shape[1:]
+    if data.points is None and math.prod(shape) > 1 and shape not in _guessed(data.u_train):
+        raise InputError(
+            f"the file does not say where the output functions, of shape {shape}, are given. Say it: "
+            f"--points NAME or FILE, an array ({math.prod(shape)}, d) with one point for each value."
+        )
+
+
+def _require_finite(what: str, functions: np.ndarray, advice: str) -> None:
+    if functions.dtype.kind == "c":
+        raise InputError(f"{what} are complex numbers. Give real and imaginary parts as two arrays.")
+    bad = ~np.isfinite(functions).reshape(len(functions), -1).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"{what} hold NaN or infinity in {bad.sum()} of {len(bad)} functions, the first in row "
+            f"{np.argmax(bad)}. {advice}"
+        )
+
+
+def _guessed(u: np.ndarray | dict[str, np.ndarray]) -> list[tuple[int, ...]]:
+    """The shapes of outputs that are taken to have the sensors of the inputs as points."""
+    if isinstance(u, dict):
+        return [(sum(math.prod(part.shape[1:]) for part in u.values()),)]
+    return [u.shape[1:], u.shape[2:]]
+
+
+def require_report_place(report: Path, data: Path, out: Path) -> None:
+    """Raise, before anything is fitted, if a report cannot be drawn, or written there."""
+    from elmonet.reporting.figures import require_pictures
+
+    require_pictures()
+    require_place(report, data)
+    if report.resolve() == out.resolve():
+        raise FileError(f"cannot write both the model and its report to {str(out)!r}: name two files.")
+
+
+def write_fit_report(told: Told, report: Path, model: Any, path: Path, test: Any) -> None:
+    """Write what is known of a model, of the file it was fitted to, and of its test functions (or None)."""
+    from elmonet.reporting import write_report
+    from elmonet.reporting.report import how_it_does, with_test
+
+    tested, account = None, model._account()
+    if test is not None and test.u_test is not None:
+        truth = named_outputs(test, test.s_test)
+        tested = how_it_does(model, test.u_test, truth, test.points)
+        account = with_test(account, model, test.u_test, truth)
+    account = replace(
+        account, data={"file": str(path)} | account.data, understood=tuple(told.facts.get("understood", ()))
+    )
+    write_report(report, account, tested, shlex.join(["elmonet", *sys.argv[1:]]))
+    told.fact(report=str(report))
+
 
 _BAND = 0.9  # the coverage that is tried on test functions
 _BLOCKS = "In blocks: data larger than memory"
@@ -250,7 +331,8 @@ def _fit_in_memory(
 ) -> tuple[Any, Any]:
     """Fit a model to all functions of a file, and print how good it is; the model and the functions."""
     from elmonet.cli.inputs import labels_from
-    from elmonet.cli.usable import require_usable
+
+    pass
     from elmonet.data import Scattered
 
     data = understood(told, path, names)
@@ -331,6 +413,6 @@ def _tell_solution(told: Told, model: Any, more: str = "") -> None:
 
 def _stored_bytes(path: Path) -> int:
     """The size of a file or folder that can be read in blocks; 0 of any other."""
-    from elmonet.data.size_limit import stored_bytes
+    from elmonet.data.limits import stored_bytes
 
     return stored_bytes(path) if path.suffix.lower() in (".zarr", ".h5", ".hdf5", "", ".npy") else 0

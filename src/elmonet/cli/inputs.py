@@ -1,7 +1,8 @@
-"""The input functions of a file, for a model that was fitted to their shape."""
+"""Files that a verb is given, and the input functions in them."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +10,176 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
-from elmonet.cli.understanding import named_outputs
+from elmonet.cli.console import Told, one_or_more
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import last_axis_first, load
-from elmonet.data.understand import Contents
-from elmonet.form.inputs import count_of
+from elmonet.data.places import Contents
+from elmonet.errors import FileError, InputError
+from elmonet.forms.inputs import count_of
+from elmonet.modelfile.store import destination
 
-__all__ = ["Found", "points_from", "read_inputs", "training_functions"]
+__all__ = [
+    "Found",
+    "flags",
+    "is_model",
+    "named_outputs",
+    "open_model",
+    "points_from",
+    "read_inputs",
+    "relative_error",
+    "relative_errors",
+    "require_data",
+    "require_data_place",
+    "require_file",
+    "require_folder",
+    "require_place",
+    "tell_roles",
+    "training_functions",
+    "understood",
+]
+
+_DATA = (".npz", ".npy", ".h5", ".hdf5", ".zarr", ".mat", ".nc", ".csv", ".txt", ".pt", ".pth")
+
+
+def require_file(path: Path) -> None:
+    """Raise unless there is a file, not empty, or a folder; suggest a name that is nearly right."""
+    if path.exists():
+        if not path.is_file() and not path.is_dir():
+            raise FileError(f"{str(path)!r} is not a file of data (a device, for example). Name a file.")
+        if path.is_file() and path.stat().st_size == 0:
+            raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
+        return
+    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    for some in ([entry for entry in beside if entry.suffix == path.suffix], beside):
+        close = difflib.get_close_matches(path.stem, [entry.stem for entry in some], n=1)
+        if close:
+            meant = next(entry for entry in some if entry.stem == close[0])
+            raise FileError(f"there is no file or folder {str(path)!r}. Did you mean {str(meant)!r}?")
+    raise FileError(f"there is no file or folder {str(path)!r}.")
+
+
+def is_model(file: Path) -> bool:
+    """Whether a file is of safetensors, as models are: eight bytes of length, then JSON."""
+    if file.is_dir():
+        return False
+    with file.open("rb") as opened:
+        start = opened.read(9)
+    return file.suffix == ".elmonet" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0)
+
+
+def require_data(path: Path) -> None:
+    """Raise unless there is something that may hold functions."""
+    require_file(path)
+    if is_model(path):
+        raise FileError(
+            f"{str(path)!r} is a model, not a file of functions. Give the file that holds the functions; "
+            f"elmonet info {path} says what the model takes."
+        )
+
+
+def open_model(path: Path) -> Any:
+    """The model in a file, or a `FileError` that says what the file is instead."""
+    from elmonet import load
+    from elmonet.data.formats.detect import file_format
+
+    require_file(path)
+    if is_model(path):
+        return load(path)
+    try:
+        kind = f"a file of functions ({file_format(path)}) and not"
+    except FileError:
+        kind = "not"
+    raise FileError(
+        f"{str(path)!r} is {kind} a model. The model comes first, then the functions; elmonet fit makes a "
+        "model."
+    )
+
+
+def require_place(out: Path, *read: Path, model: bool = False) -> None:
+    """Raise if a file cannot be written there, or should not: it is one of those that are `read`."""
+    destination(out)
+    _require_other(out, read)
+    if model and out.suffix.lower() in _DATA:
+        raise FileError(
+            f"cannot write a model to {str(out)!r}: this ending is for functions. Name it "
+            f"{str(out.with_suffix('.elmonet'))!r}."
+        )
+
+
+def require_folder(out: Path) -> None:
+    """Raise if the place for a folder is taken by a file."""
+    if out.exists() and not out.is_dir():
+        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+
+
+def require_data_place(out: Path, *read: Path, table: bool = True) -> None:
+    """The same for a file of functions, which may be a folder; `table`: as a table, or one array, too."""
+    from elmonet.data.write import require_writable
+
+    require_writable(out)
+    if not table and out.suffix.lower() in (".npy", ".csv"):
+        raise FileError(
+            f"cannot write {str(out)!r}: it holds one array or one table, not functions with their points. "
+            f"Name it {str(out.with_suffix('.npz'))!r}, or .h5, .zarr, .mat, .nc."
+        )
+    _require_other(out, read)
+
+
+def _require_other(out: Path, read: tuple[Path, ...]) -> None:
+    for path in read:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise FileError(
+                f"cannot write {str(out)!r}: it is an input of this command and would be lost. Name another "
+                "file."
+            )
+
+
+def flags(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a verb that are about reading, and were given, as `elmonet.read` takes them."""
+    names = {name: options.get(name) for name in ("points", "sensors", "index", "transpose")}
+    names |= {name: one_or_more(options.get(name)) for name in ("input", "output")}
+    names["max_bytes"] = options["max_size"]
+    return {name: value for name, value in names.items() if value is not None and value is not False}
+
+
+def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
+    """Read a file, and print what is taken as what."""
+    from elmonet.data.read import read_with_roles
+
+    data, roles = read_with_roles(path, **names)
+    tell_roles(told, path, roles)
+    return data
+
+
+def tell_roles(told: Told, path: Path, roles: Any) -> None:
+    """Print what is taken as what."""
+    told.line(f"{path}:")
+    for reason in roles.reasons:
+        told.line(f"  {reason}")
+    told.fact(understood=list(roles.reasons))
+
+
+def relative_error(predicted: Any, truth: Any) -> float | None:
+    """The mean relative error of predictions of functions with known outputs, None if these are others."""
+    from elmonet.forms import outputs as score  # imported when it is needed, so that --help is there at once
+
+    return score.relative_error(predicted, truth)
+
+
+def relative_errors(predicted: Any, truth: Any) -> Any:
+    """The same for each function (N,): NaN if it is not known; None if the outputs are others."""
+    from elmonet.forms import outputs as score
+
+    return score.relative_errors(predicted, truth)
+
+
+def named_outputs(data: Any, s: Any) -> Any:
+    """Outputs with named components as a dictionary."""
+    if data.components is None or not hasattr(s, "shape"):
+        return s
+    return {name: s[..., i] for i, name in enumerate(data.components)}
+
 
 _PARTS = {"train": "training ", "test": "test "}
 

@@ -1,4 +1,4 @@
-"""elmonet reproduce: the paper's tables and figures, and those of physics."""
+"""elmonet reproduce and elmonet demo."""
 
 from __future__ import annotations
 
@@ -9,16 +9,81 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elmonet._check import InputError, choice
-from elmonet.cli.paths import require_folder, require_place
-from elmonet.cli.physics import PHYSICS, reproduce_physics
-from elmonet.cli.tables import show_table
-from elmonet.cli.telling import Stopped
+from elmonet.checks import choice
+from elmonet.cli.console import Stopped
+from elmonet.cli.inputs import require_folder, require_place
+from elmonet.cli.plot import without_windows
+from elmonet.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["reproduce"]
+    from elmonet.paper.tables import Table
+
+__all__ = ["PHYSICS", "demo", "reproduce", "reproduce_physics", "show_table"]
+
+
+def show_table(table: Table, console: Console) -> None:
+    """Print a table, as narrow as it must be, and its notes below."""
+    from rich import box
+    from rich import table as rich_table
+
+    columns = [rich_table.Column(name, overflow="fold") for name in table.columns]
+    shown = rich_table.Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in table.rows:
+        shown.add_row(*(cell.replace(", ", "\n") for cell in row))
+    console.print(shown)
+    for note in table.notes:
+        console.print(note, style="dim", markup=False)
+
+
+PHYSICS = "physics"
+
+
+def reproduce_physics(
+    *,
+    only: list[str],
+    functions: int | None,
+    seed: int,
+    out: Path,
+    json: Path | None,
+    meaningless: dict[str, Any],
+) -> None:
+    """Run the gallery of equations; `meaningless` are the other options, that must not be given."""
+    from rich.console import Console
+
+    from elmonet.equations.gallery import GALLERY
+    from elmonet.modelfile.store import write_bytes
+    from elmonet.paper.physics import physics_table
+    from elmonet.paper.physics import reproduce_physics as run
+    from elmonet.paper.run import as_json
+    from elmonet.progress import progress_bar
+
+    given = [flag for flag, value in meaningless.items() if value not in (None, False)]
+    if given:
+        raise InputError(
+            f"{', '.join(given)}: this is for the paper's experiments. physics takes --only, --functions, "
+            "--seed, --out and --json."
+        )
+    names = [choice(name, "--only", GALLERY) for name in only] or list(GALLERY)
+    without_windows()
+    with progress_bar() as progress:
+        try:
+            results = run(names, functions=functions, seed=seed, out=out, progress=progress)
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"Stopped. Problems that are finished are kept in {out / 'physics.json'}; --only NAME runs "
+                "one of them."
+            ) from None
+    if str(json) == "-":
+        sys.stdout.write(as_json(results))
+    elif json is not None:
+        write_bytes(json, as_json(results).encode())
+    console = Console(stderr=str(json) == "-")
+    show_table(physics_table(results), console)
+    if "figures" in results:
+        console.print(f"figures: {results['figures']}", style="dim", markup=False)
+    console.print(f"wrote {out / 'physics.json'}", highlight=False)
 
 
 def reproduce(
@@ -111,11 +176,11 @@ def reproduce(
     """
     from rich.console import Console
 
+    from elmonet.modelfile.store import write_bytes
     from elmonet.paper import EXPERIMENTS, FULL, SHORT
     from elmonet.paper import reproduce as run
     from elmonet.paper.run import as_json
     from elmonet.progress import progress_bar
-    from elmonet.store import write_bytes
 
     given = {
         "seconds": seconds,
@@ -168,3 +233,52 @@ def _report(results: dict[str, Any], out: Path, console: Console) -> None:
             show_table(table, console)
     for page in write_report(results, out):
         console.print(f"wrote {page}", highlight=False)
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the page with the pictures.", metavar="FOLDER")
+    ] = Path("results"),
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds of training for each DeepONet.", metavar="SECONDS")
+    ] = 3.0,
+    functions: Annotated[
+        int, typer.Option(min=20, help="Training functions, and test functions.", metavar="N")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.", metavar="N")] = 0,
+) -> None:
+    """Show what elmonet does, in about a minute: the paper's four problems in four ways.
+
+    As the paper prints it, with our solver, chosen automatically, and a DeepONet trained for some seconds.
+    Prints a table and writes index.html with pictures to the folder. For all tables of the paper: elmonet
+    reproduce.
+
+    **Examples**
+
+    elmonet demo
+
+    elmonet demo --functions 200 --seconds 1 -o small
+    """
+    from rich.console import Console
+
+    from elmonet.paper.demo import demo as run
+    from elmonet.paper.demo import demo_table, write_demo
+    from elmonet.progress import progress_bar
+
+    require_folder(out)
+    without_windows()
+    with progress_bar() as progress:
+        found = run(seconds=seconds, functions=functions, seed=seed, progress=progress)
+    console = Console()
+    show_table(demo_table(found), console)
+    skipped = {shown.records["DeepONet"].get("skipped") for shown in found} - {None}
+    for why in skipped:
+        console.print(f"DeepONet was not run: {why}", style="dim", markup=False)
+    page = write_demo(found, out).resolve()
+    typer.echo(f'With pictures: "{_python()}" -m webbrowser "{page.as_uri()}"')
+
+
+def _python() -> str:
+    """How this Python is called from here."""
+    here, python = Path.cwd(), Path(sys.executable)
+    return str(python.relative_to(here) if python.is_relative_to(here) else python)

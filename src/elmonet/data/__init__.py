@@ -4,7 +4,7 @@ A file is read in three steps: `formats` opens it and gives arrays by name, `und
 and says why, `assemble` puts the arrays into their roles; `read` does all three.
 """
 
-from elmonet.data.operator_data import OperatorData
+from elmonet.data.dataset import OperatorData
 from elmonet.data.read import read
 from elmonet.data.resample import resample
 from elmonet.data.scattered import Scattered

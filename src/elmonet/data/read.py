@@ -1,25 +1,211 @@
-"""Files of functions to `OperatorData`, in three steps: `formats` open, `understand`, `assemble`."""
+"""Files of functions to `OperatorData`, in three steps: open, find the roles, assemble."""
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elmonet._check import FunctionsInColumnsWarning, InputError
-from elmonet.data.arrays import Arrays
-from elmonet.data.assemble import as_images, assemble, flat
+from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
-from elmonet.data.formats.netcdf import add_dataset
-from elmonet.data.guard import require_room
-from elmonet.data.lazy import Lazy, by_rows, load, point_array
-from elmonet.data.operator_data import OperatorData
-from elmonet.data.understand import Roles, axis_names, find_roles
+from elmonet.data.formats.hdf5 import add_dataset
+from elmonet.data.lazy import Arrays, Lazy, by_rows, last_axis_first, load, point_array
+from elmonet.data.limits import require_room, stored_bytes
+from elmonet.data.places import Roles, axis_names, find_roles
+from elmonet.data.scattered import Scattered
+from elmonet.errors import FunctionsInColumnsWarning, InputError
+from elmonet.interpolation import as_grid, grid_points
 
-__all__ = ["open_pairs", "read", "read_with_roles", "understand"]
+__all__ = [
+    "as_images",
+    "assemble",
+    "at_own_points",
+    "describe_file",
+    "flat",
+    "open_pairs",
+    "read",
+    "read_with_roles",
+    "scattered",
+    "understand",
+]
+
+
+def scattered(
+    arrays: Mapping[str, Any], u: Any, s: Any, points: Any, index: str | None
+) -> tuple[Any, Scattered]:
+    """Inputs, and values with their points (a name, as `index`); repeated inputs are kept once."""
+    if index is None:
+        u, which = _once(u)
+    else:
+        which = _integers(load(arrays[index]).ravel(), index)
+        n = len(next(iter(u.values())) if isinstance(u, dict) else u)
+        if which.size and which.min() == 1 and which.max() == n:
+            which = which - 1  # counted from 1, as MATLAB does
+        if which.size and which.max() >= n:
+            raise InputError(f"{index} goes up to {which.max()}, but there are {n} input functions, from 0.")
+    return u, Scattered(which, point_array(arrays[points]), load(s))
+
+
+def at_own_points(s: Any, points: np.ndarray) -> Scattered:
+    """Functions (N, M, ...) at other points (M, d) than those for training."""
+    values = load(s)
+    N, M = len(values), len(points)
+    return Scattered(np.repeat(np.arange(N), M), np.tile(points, (N, 1)), values.reshape(N * M, -1))
+
+
+def _integers(index: np.ndarray, name: str) -> np.ndarray:
+    integers = index.astype(np.int64)
+    if not np.array_equal(integers, index):
+        raise InputError(f"{name} must hold whole numbers, the row of the input that each value belongs to.")
+    return integers
+
+
+def _once(u: Any) -> tuple[Any, np.ndarray]:
+    """Inputs without repetition, in the order in which they come first, and which one each row was."""
+    parts = u if isinstance(u, dict) else {"": u}
+    loaded = {key: np.ascontiguousarray(load(rows)) for key, rows in parts.items()}
+    flat = np.concatenate([rows.reshape(len(rows), -1).view(np.uint8) for rows in loaded.values()], axis=1)
+    begins = np.append(True, (flat[1:] != flat[:-1]).any(axis=1))  # runs of the same input are counted once
+    kept = np.ascontiguousarray(flat[begins])
+    whole = kept.view(np.dtype((np.void, kept.shape[1]))).ravel()
+    _, first, which = np.unique(whole, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.flatnonzero(begins)[first[order]]
+    once = {key: array[rows] for key, array in loaded.items()}
+    return (once if isinstance(u, dict) else once[""]), rank[which.ravel()][np.cumsum(begins) - 1]
+
+
+def assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
+    """The fields of `OperatorData`: inputs and outputs, sensors, points, and names of components."""
+    u_train, u_test = (_inputs(arrays, roles, names) for names in (roles.u_train, roles.u_test))
+    s_train, s_test = (_outputs(arrays, roles, names) for names in (roles.s_train, roles.s_test))
+    parts: dict[str, Any] = {
+        "sensors": None,
+        "points": None,
+        "components": _component_names(arrays, roles, s_train),
+    }
+    if roles.sensors is not None:
+        parts["sensors"] = _coordinates(arrays, roles.sensors, tuple(u_train.shape[1:]))
+    if roles.scattered:
+        u_train, s_train = scattered(arrays, u_train, s_train, roles.points, roles.index)
+        if roles.u_test is not None:
+            u_test, s_test = scattered(arrays, u_test, s_test, roles.points_test, roles.index_test)
+    elif roles.points is not None:
+        first = roles.s_train if isinstance(roles.s_train, str) else roles.s_train[0]
+        sizes = tuple(n for n in _functions(arrays, roles, first).shape[1:] if n > 1)
+        parts["points"] = _coordinates(arrays, roles.points, sizes, skip_first=roles.evolution)
+        own = None if roles.points_test is None else point_array(arrays[roles.points_test])
+        if own is not None and not np.array_equal(own, parts["points"]):
+            s_test = at_own_points(s_test, own)
+    return parts | {"u_train": u_train, "s_train": s_train, "u_test": u_test, "s_test": s_test}
+
+
+def _functions(arrays: Mapping[str, Any], roles: Roles, name: str) -> Any:
+    return last_axis_first(arrays[name]) if roles.transpose else arrays[name]
+
+
+def _inputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
+    if isinstance(names, dict):
+        return {key: _inputs(arrays, roles, name) for key, name in names.items()}
+    if names is None:
+        return None
+    array = _functions(arrays, roles, names)
+    if not roles.evolution:
+        return by_rows(_rows, array)
+    channels = roles.components and not isinstance(roles.s_train, list)
+    first = by_rows(_channels_first if channels else _rows, array, take=(0,))
+    return by_rows(_squeezed, first) if first.ndim > 2 else first
+
+
+def _outputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
+    if names is None:
+        return None
+    take = (slice(1, None),) if roles.evolution else ()
+    if isinstance(names, list):
+        parts = [by_rows(flat, _functions(arrays, roles, name), take=take) for name in names]
+        return by_rows(lambda *rows: np.stack(rows, axis=-1), *parts)
+    array = _functions(arrays, roles, names)
+    if roles.scattered:
+        return by_rows(_numbers, array)
+    return by_rows(_points_and_components if roles.components else _grids, array, take=take)
+
+
+def _numbers(rows: np.ndarray) -> np.ndarray:
+    return rows.astype(np.uint8) if rows.dtype == bool else rows
+
+
+def _rows(rows: np.ndarray) -> np.ndarray:
+    """(N,) becomes (N, 1)."""
+    rows = _numbers(rows)
+    return rows[:, None] if rows.ndim == 1 else rows
+
+
+def _squeezed(rows: np.ndarray) -> np.ndarray:
+    """Without axes of length 1, but at least (N, 1)."""
+    kept = [n for n in rows.shape[1:] if n > 1]
+    return rows.reshape(rows.shape[0], *(kept or [1]))
+
+
+def _grids(rows: np.ndarray) -> np.ndarray:
+    return _squeezed(_rows(rows))
+
+
+def flat(rows: np.ndarray) -> np.ndarray:
+    """(N, ...) becomes (N, M)."""
+    return _numbers(rows).reshape(rows.shape[0], math.prod(rows.shape[1:]))
+
+
+def _points_and_components(rows: np.ndarray) -> np.ndarray:
+    """(N, ..., c) becomes (N, M, c); one component alone leaves its grid."""
+    if rows.shape[-1] == 1:
+        return _grids(rows)
+    return _numbers(rows).reshape(rows.shape[0], math.prod(rows.shape[1:-1]), rows.shape[-1])
+
+
+def _channels_first(rows: np.ndarray) -> np.ndarray:
+    return np.moveaxis(_numbers(rows), -1, 1)
+
+
+def as_images(u: Any, sensors: Any) -> Any:
+    """Rows (N, m) at sensors that are a grid of a plane, row by row, as images (N, H, W)."""
+    if u is None or isinstance(u, dict) or u.ndim != 2 or sensors is None or sensors.shape[1] != 2:
+        return u
+    axes, order = as_grid(sensors)
+    row_by_row = np.array_equal(order, np.arange(len(order)))
+    if axes is None or min(len(axis) for axis in axes) < 2 or not row_by_row:
+        return u
+    return u.reshape(len(u), *(len(axis) for axis in axes))
+
+
+def _coordinates(
+    arrays: Mapping[str, Any], names: Any, sizes: tuple[int, ...], *, skip_first: bool = False
+) -> np.ndarray:
+    """Points (M, d): listed in one array, or the grid of several; an axis without any goes from 0 to 1."""
+    if isinstance(names, str):
+        return point_array(arrays[names])
+    axes = []
+    for i, name in enumerate(names):
+        size = sizes[i] if i < len(sizes) else 0
+        axis = np.linspace(0.0, 1.0, size) if name is None else load(arrays[name]).astype(np.float64).ravel()
+        axis = axis[:size] if len(axis) == size + 1 else axis
+        axes.append(axis[1:] if skip_first and i == 0 else axis)
+    return grid_points(axes)
+
+
+def _component_names(arrays: Mapping[str, Any], roles: Roles, s: Any) -> tuple[str, ...] | None:
+    if isinstance(roles.s_train, list):
+        return tuple(roles.s_train)
+    dims = getattr(arrays, "dims", {}).get(roles.s_train, ())
+    labels = getattr(arrays, "labels", {}).get(dims[-1]) if dims else None
+    return labels if roles.components and labels and len(labels) == s.shape[-1] else None
 
 
 def read(
@@ -161,3 +347,57 @@ def _name(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
         return Path(source).stem
     return str(source.attrs.get("name", ""))
+
+
+_BLOCK = 1 << 26  # bytes that are looked at at a time
+
+
+def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flags: Any) -> dict[str, Any]:
+    """The format of a file, its arrays with shape, type, range and number of NaN, and what is taken as what.
+
+    Returns a dict with ``format``, ``bytes``, ``arrays`` (dicts of name, shape, dtype, min, max, nan),
+    ``skipped`` (names of what is not numbers), and either ``roles`` with the sentences ``reasons``, or
+    ``error``. The flags are those of `read`.
+    """
+    with open_arrays(path, max_bytes) as arrays:
+        told: dict[str, Any] = {
+            "path": str(path),
+            "format": arrays.format,
+            "bytes": stored_bytes(Path(path)),
+            "arrays": [{"name": name, **_looked_at(array)} for name, array in arrays.items()],
+            "skipped": list(arrays.skipped),
+            "roles": None,
+            "reasons": [],
+            "error": None,
+        }
+        try:
+            roles = understand(arrays, max_bytes=max_bytes, **flags)
+        except InputError as error:
+            told["error"] = str(error)
+        else:
+            told["reasons"] = list(roles.reasons)
+            told["roles"] = {key: value for key, value in asdict(roles).items() if key != "reasons"}
+    return told
+
+
+def _looked_at(array: Any) -> dict[str, Any]:
+    """Shape, type, and what the numbers are, read in blocks of rows."""
+    shape, dtype = tuple(int(n) for n in array.shape), np.dtype(array.dtype)
+    least, most, nan = math.inf, -math.inf, 0
+    if dtype.kind in "biuf" and 0 not in shape:
+        rows = max(1, _BLOCK // max(1, dtype.itemsize * math.prod(shape[1:])))
+        for start in range(0, shape[0] if shape else 1, rows):
+            block = np.asarray(array[start : start + rows] if shape else array)
+            missing = np.isnan(block) if dtype.kind == "f" else np.zeros(block.shape, bool)
+            nan += int(missing.sum())
+            if not missing.all():
+                known = block[~missing] if missing.any() else block
+                least, most = min(least, float(known.min())), max(most, float(known.max()))
+    known_range = least <= most
+    return {
+        "shape": shape,
+        "dtype": str(dtype),
+        "min": least if known_range else None,
+        "max": most if known_range else None,
+        "nan": nan,
+    }

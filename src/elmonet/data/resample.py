@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import ExtrapolationWarning, InputError, coordinates, finite
+from elmonet.checks import coordinates, finite
+from elmonet.errors import ExtrapolationWarning, InputError
 
 __all__ = ["resample"]
 

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet._check import InputError, coordinates, finite
+from elmonet.checks import coordinates, finite
+from elmonet.errors import InputError
 
 __all__ = ["Scattered"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import FileError, InputError
 from elmonet.data.formats.detect import ZARR_MARKS
-from elmonet.data.guard import extra
-from elmonet.destination import destination, replacing
+from elmonet.data.limits import extra
+from elmonet.errors import FileError, InputError
+from elmonet.modelfile.store import destination, replacing
 
 __all__ = ["require_writable", "write_data"]
 

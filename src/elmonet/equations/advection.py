@@ -28,9 +28,8 @@ from scipy.interpolate import CubicHermiteSpline
 
 from elmonet.interpolation import grid_points
 from elmonet.physics import PDE, Box
-from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
+from elmonet.problems.chebyshev import chebyshev_nodes, integrate, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.initial_value import integrate
 
 __all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference", "solve_advection"]
 

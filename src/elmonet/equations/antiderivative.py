@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from elmonet.physics import PDE, Box
-from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
+from elmonet.problems.chebyshev import chebyshev_nodes, integrate, interpolation_matrix, resolution
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.initial_value import integrate
 
 __all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 

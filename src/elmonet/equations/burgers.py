@@ -20,8 +20,7 @@ import numpy as np
 
 from elmonet.interpolation import grid_points
 from elmonet.physics import PDE, Box
-from elmonet.problems.burgers_flow import random_waves
-from elmonet.problems.cole_hopf import cole_hopf
+from elmonet.problems.burgers import cole_hopf, random_waves
 
 __all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 

@@ -1,20 +1,28 @@
-"""The equations side by side: what was published for each, and what a fit without outputs gives."""
+"""The equations side by side: published numbers, fits without outputs, and a picture for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elmonet.auto import AutoELMDeepONet
 from elmonet.equations import advection, antiderivative, burgers, laplace, poisson, reaction, stokes
+from elmonet.interpolation import as_grid
 from elmonet.metrics import relative_l2
+from elmonet.modelfile.store import replacing
+from elmonet.plot.axes import bare, colour_bar_below, new
 
-__all__ = ["GALLERY", "SOURCES", "Measured", "Problem", "compare", "measure"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["GALLERY", "SOURCES", "Measured", "Problem", "compare", "measure", "picture", "write_picture"]
 
 _WANG, _LSGD = "Wang et al. 2021", "LSGD-DeepONet 2025"
 
@@ -190,3 +198,151 @@ def compare(problem: Problem, predicted: Any, truth: Any) -> dict[str, float]:
             mine, other = (each - each.mean(axis=1, keepdims=True) for each in (mine, other))
         errors[name] = relative_l2(mine, other)
     return errors
+
+
+_FEW = 9  # new functions, of which the one with the median error is drawn
+_WIDTH, _HEIGHT, _TITLE = 2.3, 2.75, 0.35  # of a panel and of the title, in inches
+_MARGIN = 0.08  # around what is no rectangle
+_MOST = 0.995  # of the differences, that the colours reach: the rest is a pointed end of the colour bar
+
+
+def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> None:
+    """Draw what a model predicts for a typical new function, and the reference, to a file."""
+    module = problem.module
+    u, truth = module.inputs(_FEW, seed + 1), module.reference(_FEW, seed + 1)
+    figure = picture(problem, u, model.predict(u), truth)
+    from matplotlib import pyplot  # after `picture`, which says what to install
+
+    with replacing(path) as fresh:
+        figure.savefig(fresh, dpi=100, format="png")
+    pyplot.close(figure)
+
+
+def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figure:
+    """Of functions u (n, m) and solutions (n, M), the one with the median error."""
+    fields = _fields(problem, predicted, truth)
+    mine, other = fields[0][1:3]
+    own = np.argsort(np.linalg.norm(mine - other, axis=1) / np.linalg.norm(other, axis=1))[len(u) // 2]
+    points = problem.module.POINTS
+    rows, columns = len(fields), 3 if points.shape[1] == 1 else 4
+    height = _WIDTH if points.shape[1] == 1 else _HEIGHT  # without colour bars
+    size = _WIDTH * columns, height * rows + _TITLE
+    axes = new(rows, columns, figsize=size).reshape(rows, columns)
+    figure: Any = axes[0, 0].figure
+    figure.suptitle(f"{problem.title}:  {problem.formula}", fontsize=11, y=0.99, va="top")
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - _TITLE / size[1]))
+    _draw_input(axes[0, 0], problem.module.SENSORS, u[own])
+    for row, (name, predictions, references, shown) in zip(axes, fields, strict=True):
+        pair = predictions[own], references[own]
+        if points.shape[1] == 1:
+            _draw_curves(row[1:], points[:, 0], name, *pair)
+        else:
+            _draw_planes(row[1:], points, name, *pair, shown, problem.module.equation().domain.names)
+    for ax in axes[1:, 0]:
+        ax.set_axis_off()
+    if len(fields) > 1:
+        for ax, own_solution in zip(axes[0, 1:3], (predicted, truth), strict=True):
+            _draw_streamlines(ax, points, own_solution["v"][own], own_solution["w"][own])
+    return figure
+
+
+def _fields(problem: Problem, predicted: Any, truth: Any) -> list[tuple[str, Any, Any, np.ndarray]]:
+    """Name, predictions and references (n, M), and which points set the colours: of a flow two fields.
+
+    Its pressure is not bounded in the upper corners and is known up to its level.
+    """
+    everywhere = np.ones(len(problem.module.POINTS), bool)
+    if not isinstance(truth, dict):
+        return [("s", predicted, truth, everywhere)]
+    away = problem.module.AWAY
+    speeds = (np.hypot(own["v"], own["w"]) for own in (predicted, truth))
+    pressures = (own["p"] - own["p"][:, away].mean(axis=1, keepdims=True) for own in (predicted, truth))
+    return [("speed", *speeds, away), ("pressure", *pressures, away)]
+
+
+def _draw_input(ax: Axes, sensors: np.ndarray, u: np.ndarray) -> None:
+    """A curve, a field, or values along a boundary."""
+    if sensors.ndim == 1 or sensors.shape[1] == 1:
+        ax.plot(np.ravel(sensors), u, color="C1")
+        ax.set(xlabel="x", box_aspect=1)
+        ax.locator_params(nbins=4)
+        bare(ax)
+    else:
+        if _is_grid(sensors):
+            drawn: Any = _coloured(ax, sensors, u)
+        else:
+            drawn = ax.scatter(sensors[:, 0], sensors[:, 1], c=u, s=14)
+            ax.set(aspect="equal")
+            ax.margins(_MARGIN)
+        ax.set(xticks=[], yticks=[])
+        colour_bar_below([ax], drawn)
+    ax.set_title("input u", fontsize=10)
+
+
+def _draw_curves(axes: np.ndarray, x: np.ndarray, name: str, mine: np.ndarray, other: np.ndarray) -> None:
+    axes[0].plot(x, mine, label="predicted")
+    axes[0].plot(x[::6], other[::6], "k.", label="reference")
+    axes[0].legend(frameon=False, fontsize=8)
+    axes[0].set_title(f"{name}, predicted and reference", fontsize=10)
+    axes[1].plot(x, mine - other, color="C3")
+    axes[1].set_title("difference", fontsize=10, loc="right")  # on the left is the power of ten
+    for ax in axes:
+        ax.set(xlabel="x", box_aspect=1)
+        ax.ticklabel_format(axis="y", scilimits=(-3, 4))
+        ax.locator_params(nbins=4)
+        bare(ax)
+
+
+def _draw_planes(
+    axes: np.ndarray,
+    points: np.ndarray,
+    name: str,
+    mine: np.ndarray,
+    other: np.ndarray,
+    shown: np.ndarray,
+    coordinates: tuple[str, ...],
+) -> None:
+    """Prediction and reference with the same colours, and the difference with its own."""
+    from matplotlib import colormaps
+
+    low, high = other[shown].min(), other[shown].max()
+    most = np.quantile(np.abs(mine - other)[shown], _MOST) or 1.0
+    both_ways: Any = colormaps["RdBu_r"].copy()
+    both_ways.colorbar_extend = "both"
+    panels = (
+        (f"predicted {name}", mine, {"vmin": low, "vmax": high}),
+        (f"reference {name}", other, {"vmin": low, "vmax": high}),
+        ("difference", mine - other, {"vmin": -most, "vmax": most, "cmap": both_ways}),
+    )
+    for ax, (title, values, colours) in zip(axes, panels, strict=True):
+        drawn = _coloured(ax, points, values, **colours)
+        ax.set(xlabel=coordinates[0])
+        ax.locator_params(nbins=3)
+        colour_bar_below([ax], drawn)
+        ax.set_title(title, fontsize=10)
+    axes[0].set_ylabel(coordinates[1])
+
+
+def _draw_streamlines(ax: Axes, points: np.ndarray, v: np.ndarray, w: np.ndarray) -> None:
+    (x, y, v_grid), (_, _, w_grid) = _on_grid(points, v), _on_grid(points, w)
+    ax.streamplot(x, y, v_grid, w_grid, color="white", density=0.3, linewidth=0.7, arrowsize=0.6)
+
+
+def _coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any) -> Any:
+    ax.set(aspect="equal")
+    ax.use_sticky_edges = _is_grid(points)
+    ax.margins(0 if _is_grid(points) else _MARGIN)
+    return ax.pcolormesh(*_on_grid(points, values), shading="nearest", rasterized=True, **settings)
+
+
+def _on_grid(points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x (k,), y (l,) and values (l, k) on the grid that holds the points; NaN where there is none."""
+    x, column = np.unique(points[:, 0], return_inverse=True)
+    y, row = np.unique(points[:, 1], return_inverse=True)
+    grid = np.full((len(y), len(x)), np.nan)
+    grid[row, column] = values
+    return x, y, grid
+
+
+def _is_grid(points: np.ndarray) -> bool:
+    return as_grid(points)[0] is not None

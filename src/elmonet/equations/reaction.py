@@ -17,7 +17,7 @@ from elmonet.interpolation import grid_points
 from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.reaction_diffusion import reaction_diffusion_states
+from elmonet.problems.heat import reaction_diffusion_states
 
 __all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
 

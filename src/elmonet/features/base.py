@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from elmonet._blas import product
-from elmonet._check import InputError, functions, positive_integer
-from elmonet._fitted import require_fitted
+from elmonet.checks import functions, positive_integer
+from elmonet.errors import InputError, require_fitted
 from elmonet.features.jet import Jet
+from elmonet.linalg import product
 from elmonet.memory import require_features
 
 __all__ = [
@@ -124,7 +124,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         )
 
     def __add__(self, other: Any) -> FeatureMap:
-        from elmonet.features.concat import Concat
+        from elmonet.features.combine import Concat
 
         if not (hasattr(other, "fit") and hasattr(other, "transform")):
             return NotImplemented

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from elmonet._check import InputError, choice, number, positive_integer
-from elmonet.features.activation import ACTIVATIONS
+from elmonet.checks import choice, number, positive_integer
+from elmonet.errors import InputError
 from elmonet.features.base import RandomMap
-from elmonet.features.dense import draw_layer, layer
+from elmonet.features.networks import ACTIVATIONS, draw_layer, layer
 
 __all__ = ["CNN", "gather_windows", "image_shape"]
 

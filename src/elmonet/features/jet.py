@@ -21,8 +21,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, ndtr
 
-from elmonet._blas import product
-from elmonet._check import InputError
+from elmonet.errors import InputError
+from elmonet.linalg import product
 
 __all__ = ["TAYLOR", "Jet"]
 

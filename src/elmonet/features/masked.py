@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from elmonet._check import ExtrapolationWarning, InputError
+from elmonet.errors import ExtrapolationWarning, InputError
 from elmonet.features.base import (
     FeatureMap,
     features,

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError
-from elmonet.certainty import error_interval
 from elmonet.data.scattered import Scattered
+from elmonet.errors import InputError
 from elmonet.features.base import checked_orders
-from elmonet.fitting.confidence import Confidence
-from elmonet.form.inputs import InputForm
-from elmonet.form.lift import lift_at_own_points
-from elmonet.form.outputs import OutputForm
-from elmonet.form.training import is_list_of_points, place_points
-from elmonet.operator import Operator
+from elmonet.fitting.operator import Operator
+from elmonet.forms.inputs import InputForm
+from elmonet.forms.outputs import OutputForm, lift_at_own_points
+from elmonet.forms.training import is_list_of_points, place_points
 from elmonet.solve import LEFT_OUT, Solution
+from elmonet.uncertainty.confidence import Confidence
+from elmonet.uncertainty.error_estimate import error_interval
 
 __all__ = ["Fitted"]
 

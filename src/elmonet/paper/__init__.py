@@ -4,8 +4,7 @@
 and pages of that. ``elmonet reproduce`` does both.
 """
 
-from elmonet.paper.effort import FULL, SHORT, Effort
-from elmonet.paper.recipes import EXPERIMENTS
+from elmonet.paper.measure import EXPERIMENTS, FULL, SHORT, Effort
 from elmonet.paper.report import write_report
 from elmonet.paper.run import read_results, reproduce
 

@@ -1,24 +1,31 @@
-"""The paper's four problems in a minute: as printed, with our solver, chosen automatically, and trained."""
+"""The pictures of the demo, and the page that holds them. They need matplotlib."""
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elmonet.auto import AutoELMDeepONet
 from elmonet.data import OperatorData
+from elmonet.errors import MissingExtra
 from elmonet.metrics import relative_l2
+from elmonet.modelfile.store import write_bytes
 from elmonet.paper import measure
-from elmonet.paper.effort import SHORT
-from elmonet.paper.printed import printed_row
-from elmonet.paper.recipes import PROBLEMS
+from elmonet.paper.figures import BLUE, ORANGE
+from elmonet.paper.measure import PROBLEMS, SHORT, printed_row
 from elmonet.paper.tables import TITLES, Table, cell, percent
+from elmonet.plot.axes import bare, coloured
 from elmonet.progress import Progress
+from elmonet.reporting.figures import drawn, require_pictures
+from elmonet.reporting.html import Markup, element, page, picture, table
 
-__all__ = ["METHODS", "Shown", "demo", "demo_table"]
+__all__ = ["METHODS", "Shown", "demo", "demo_table", "write_demo"]
 
 METHODS = ("as printed", "our solver", "automatic", "DeepONet")
 """The columns: the paper's recipe, the same networks solved by us, `AutoELMDeepONet`, a trained network."""
@@ -122,3 +129,124 @@ def _cost(problem: str, method: str, seconds: float) -> float:
 
 def _nobody(fraction: float) -> None:
     """Nobody looks how far a step of a few seconds is."""
+
+
+_COLOURS = {"as printed": "#009E73", "our solver": BLUE, "automatic": ORANGE, "DeepONet": "#767676"}
+_MARKERS = {"as printed": "^", "our solver": "s", "automatic": "o", "DeepONet": "D"}
+_ABOUT = (
+    "The four problems of the ELM-DeepONet paper, measured here and now. As printed: the paper's recipe. "
+    "Our solver: the same random networks, solved in double precision with a ridge that leave-one-out "
+    "chooses. Automatic: AutoELMDeepONet, which chooses everything itself. DeepONet: the network that the "
+    "paper compares with, trained for a few seconds; it gets better with more time (elmonet reproduce)."
+)
+_NEXT = (
+    "elmonet fit data.npz -o operator.elmonet --report fit.html    # your own data\n"
+    "elmonet reproduce                                             # all tables and figures of the paper"
+)
+
+
+def write_demo(found: list[Shown], out: str | os.PathLike[str]) -> Path:
+    """Write ``index.html`` to the folder `out`: the table and the pictures, in one file. Returns its path."""
+    made = demo_table(found)
+    body: list[Markup] = [element("h1", "elmonet: the paper's four problems"), element("p", _ABOUT)]
+    body += [element("h2", made.title), table(made.rows, made.columns)]
+    try:
+        require_pictures()
+        body += _pictures(found)
+    except MissingExtra as error:
+        body.append(element("p", f"Without pictures: {error}"))
+    body += [element("h2", "Next"), element("pre", _NEXT)]
+    path = Path(out) / "index.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, page("elmonet demo", *body).encode())
+    return path
+
+
+def _pictures(found: list[Shown]) -> list[Markup]:
+    png = drawn(lambda axes: _overview(axes, found), 1, len(found), 11, 3.2, sharey=True)
+    body = [picture(png, "Error on new functions against seconds of training. Left and low is good.")]
+    for shown in found:
+        automatic = shown.records["automatic"]
+        told = (
+            f"{TITLES[shown.data.name]}, a new function. Error that the automatic choice expects, from the "
+            f"training functions alone: {percent(automatic['expected'])}. Chosen: {automatic['chosen']}."
+        )
+        if shown.data.points.shape[1] == 1:
+            png = drawn(partial(_line, shown=shown), 1, 3, 11, 3.4)
+        else:
+            png = drawn(partial(_plane, shown=shown), 2, 4, 11, 6)
+        body += [element("h2", TITLES[shown.data.name]), picture(png, told)]
+    return body
+
+
+def _overview(axes: np.ndarray, found: list[Shown]) -> None:
+    """Error against seconds, a panel for each problem."""
+    for ax, shown in zip(axes, found, strict=True):
+        for method, record in _run(shown).items():
+            look: dict[str, Any] = {"color": _COLOURS[method], "marker": _MARKERS[method], "markersize": 8}
+            ax.loglog(record["seconds"], record["error"], linestyle="none", label=method, **look)
+        ax.set(title=TITLES[shown.data.name], xlabel="seconds")
+        ax.margins(0.15)
+        ax.grid(alpha=0.3)
+        bare(ax)
+    axes[0].set_ylabel("relative error")
+    axes[0].figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS)
+    )
+
+
+def _line(axes: np.ndarray, shown: Shown) -> None:
+    """One test function on a line: its input, the predictions with a band, and their errors."""
+    data = shown.data
+    x, truth = data.points[:, 0], data.s_test[0]
+    axes[0].plot(data.sensors[:, 0], data.u_test[0], color="black")
+    axes[0].set(title="input", xlabel="x")
+    low, high = (np.asarray(side)[0] for side in shown.model.interval(data.u_test[:1], of="function"))
+    axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label="90 % band")
+    axes[1].plot(x, truth, color="black", alpha=0.25, linewidth=6, label="truth")
+    for method, record in _run(shown).items():
+        predicted, colour = np.asarray(record["predictions"][0]), _COLOURS[method]
+        width = 2.0 if method == "automatic" else 1.0
+        axes[1].plot(x, predicted, color=colour, linewidth=width, label=method)
+        error = np.maximum(np.abs(predicted - truth), 1e-17)
+        axes[2].semilogy(x, error, color=colour, linewidth=width)
+    axes[1].set(title="output", xlabel="x")
+    axes[2].set(title="absolute error", xlabel="x")
+    axes[1].figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    for ax in axes:
+        bare(ax)
+
+
+def _plane(axes: np.ndarray, shown: Shown) -> None:
+    """One test function on a plane: input, truth, prediction and band above, errors of all methods below."""
+    from matplotlib.colors import LogNorm
+
+    data, run = shown.data, _run(shown)
+    truth = data.s_test[0]
+    low, high = (np.asarray(side)[0] for side in shown.model.interval(data.u_test[:1], of="function"))
+    predicted = np.asarray(run["automatic"]["predictions"][0])
+    above = [
+        ("input", data.sensors, data.u_test[0].ravel(), "cividis"),
+        ("output", data.points, truth, "viridis"),
+        ("automatic", data.points, predicted, "viridis"),
+        ("half width of the 90 % band", data.points, (high - low) / 2, "magma"),
+    ]
+    for ax, (title, points, values, colours) in zip(axes, above, strict=False):
+        image = coloured(ax, points, values, cmap=colours)
+        ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.8)
+        ax.set_title(title)
+    errors = {method: np.abs(np.asarray(record["predictions"][0]) - truth) for method, record in run.items()}
+    worst = max(error.max() for error in errors.values())
+    for ax, (method, error) in zip(axes[4:], errors.items(), strict=False):
+        image = coloured(ax, data.points, error, norm=LogNorm(worst / 1000, worst, clip=True), cmap="magma")
+        ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.8)
+        ax.set_title(f"error, {method}")
+    for ax in axes:
+        ax.set(xticks=[], yticks=[], aspect="equal")
+    for ax in axes[4 + len(errors) :]:
+        ax.set_axis_off()
+
+
+def _run(shown: Shown) -> dict[str, dict[str, Any]]:
+    """The records of the methods that were run."""
+    return {method: record for method, record in shown.records.items() if "skipped" not in record}

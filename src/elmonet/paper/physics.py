@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from elmonet import __version__
-from elmonet._check import MissingExtra, choice, positive_integer
 from elmonet.auto.model import SOLVING
-from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure
-from elmonet.equations.pictures import write_picture
+from elmonet.checks import choice, positive_integer
+from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure, write_picture
+from elmonet.errors import MissingExtra
+from elmonet.modelfile.store import write_bytes
 from elmonet.paper.run import as_json, machine
 from elmonet.paper.tables import Table
 from elmonet.progress import Progress
-from elmonet.store import write_bytes
 
 __all__ = ["physics_table", "reproduce_physics"]
 

@@ -4,17 +4,153 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from elmonet._check import MissingExtra
-from elmonet.paper.differences import differences
-from elmonet.paper.printed import printed
-from elmonet.paper.tables import duration, markdown_table, tables, verdicts
-from elmonet.report.page import Markup, inside, page
-from elmonet.store import write_bytes
+from elmonet.errors import MissingExtra
+from elmonet.modelfile.store import write_bytes
+from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
+from elmonet.paper.tables import (
+    TITLES,
+    Table,
+    duration,
+    markdown_table,
+    percent,
+    rivals,
+    sensitivity_mean,
+    tables,
+    verdicts,
+)
+from elmonet.reporting.html import Markup, inside, page
 
-__all__ = ["draw_figures", "markdown", "write_report"]
+__all__ = ["differences", "draw_figures", "markdown", "write_report"]
+
+_MLP, _SINES = "ELM-DeepONet", "Sinusoidal ELM-DeepONet"
+_NEEDED = ("sensitivity/widths", "sensitivity/bases", "sensitivity/formulas", "darcy/bases", "darcy/draws")
+_CLOSE = 1.25  # errors within this factor count as the same
+
+
+def differences(results: dict[str, Any]) -> str:
+    """The page as Markdown, or nothing if the run did not measure all that the page needs."""
+    done = results["done"]
+    as_in_the_paper = results["effort"]["functions"] == 1000
+    complete = all(name in done for name in _NEEDED) and sensitivity_mean(_MLP, "ours", done) is not None
+    if not (as_in_the_paper and complete):
+        return ""
+    text = files("elmonet.paper").joinpath("differences.md").read_text()
+    return text.format(
+        run=f"{results['date']}, seed {results['seed']}, {results['effort']['functions']} training functions",
+        close=_CLOSE,
+        trained=_trained(done),
+        worse=", ".join(_worse(done)) or "none",
+        reproduced=markdown_table(_reproduced(done)),
+        formulas=markdown_table(_formulas(done)),
+        darcy_bases=markdown_table(_darcy_bases(done["darcy/bases"])),
+        draws=len(done["darcy/draws"]["error"]["CNN"]),
+        cnn=_range(done["darcy/draws"]["error"]["CNN"]),
+        cnn_small=_range(done["darcy/draws"]["error"]["CNN small"]),
+        **_threshold(done["sensitivity/widths"]),
+        **_spans(done["sensitivity/bases"]),
+        formula_p1=done["sensitivity/formulas"]["p1"],
+    )
+
+
+def _reproduced(done: dict[str, Any]) -> Table:
+    rows = []
+    for problem, models in printed()["tables"].items():
+        for paper in models:
+            name = f"{problem}/{paper['model']}"
+            record = done.get(f"{name}/printed", done.get(name, {}))
+            if "error" in record and record.get("stopped") != "seconds":
+                verdict = _verdict(record["error"] / paper["error"])
+                here, theirs = percent(record["error"]), percent(paper["error"])
+                rows.append((TITLES[problem], paper["model"], theirs, here, verdict))
+    return Table("", ("problem", "model", "paper", "here", "reproduced"), rows)
+
+
+def _verdict(ratio: float) -> str:
+    if 1 / _CLOSE <= ratio <= _CLOSE:
+        return "yes"
+    return f"no, {1 / ratio:.1f} times lower here" if ratio < 1 else f"no, {ratio:.1f} times higher here"
+
+
+def _trained(done: dict[str, Any]) -> str:
+    """How the errors of the networks trained here compare with the printed ones."""
+    ratios = [
+        printed_row(problem, model)["error"] / done[f"{problem}/{model}"]["error"]  # type: ignore[index]
+        for problem, models in TRAINED.items()
+        for model in models
+        if done.get(f"{problem}/{model}", {}).get("stopped", "seconds") != "seconds"
+    ]
+    if not ratios:
+        return "In this run they were cut short or left out, which says nothing."
+    return (
+        f"Their errors are {min(ratios):.1f} to {max(ratios):.1f} times lower than the printed ones, with as "
+        "many epochs; the paper does not give the batch size, nor which weights it keeps."
+    )
+
+
+def _worse(done: dict[str, Any]) -> list[str]:
+    """The closed-form models, with our solver, with a larger error than the best network there."""
+    told = []
+    for problem, models in CLOSED_FORM.items():
+        for model in models:
+            ours = done.get(f"{problem}/{model}/ours", {})
+            best = min((r["error"] for r in rivals(problem, model, done).values()), default=None)
+            if best is not None and ours.get("error", 0.0) > best:
+                told.append(f"{TITLES[problem]}, {model} ({percent(ours['error'])} against {percent(best)})")
+    return told
+
+
+def _threshold(record: dict[str, Any]) -> dict[str, Any]:
+    """The errors where p1 is nearest to N, and the least of the exact pseudoinverse."""
+    p1, exact = record["p1"], record["pinv64"]
+    near = min(range(len(p1)), key=lambda i: abs(p1[i] - record["functions"]))
+    best = min(range(len(p1)), key=lambda i: exact[i])
+    at = {name: percent(record[name][near]) for name in ("pinv64", "pinv32", "ridge")}
+    return {**at, "p1_at_N": p1[near], "pinv64_best": percent(exact[best]), "p1_best": p1[best]}
+
+
+def _formulas(done: dict[str, Any]) -> Table:
+    record, paper = done["sensitivity/formulas"], printed()["sensitivity"]
+
+    def line(name: str, grid: Any, p1s: list[int]) -> tuple[str, ...]:
+        return (name, *(percent(error) for error in grid[p1s.index(record["p1"])][: len(record["p2"])]))
+
+    rows = []
+    if record["p1"] in paper["p1"]:
+        rows.append(line("paper, random trunk", paper["error"][_MLP], paper["p1"]))
+    for name, solver in (("SVD of T, float32", "printed"), ('`Ridge("loo")`, float64', "ours")):
+        grid = sensitivity_mean(_MLP, solver, done) or {}
+        rows.append(line(name, grid["mean"], grid["p1"]))
+    for name, model in (("pinv(T'T) T', float32", _MLP), ("the same, sinusoids", _SINES)):
+        rows.append((name, *(percent(error) for error in record[model])))
+    return Table("", ("p2", *(str(p2) for p2 in record["p2"])), rows)
+
+
+def _spans(record: dict[str, Any]) -> dict[str, Any]:
+    ranks = record["printed"]["rank"]
+    return {
+        "small_p2": record["p2"][0],
+        "small_projection": percent(record["mlp"]["projection"][0]),
+        "sine_ranks": f"{min(ranks)} to {max(ranks)}",
+        "sine_p2": f"{record['p2'][0]} to {record['p2'][-1]}",
+        "sine_projection": percent(max(record["printed"]["projection"])),
+    }
+
+
+def _range(errors: list[float]) -> str:
+    return f"{percent(min(errors))} to {percent(max(errors))}"
+
+
+def _darcy_bases(record: dict[str, Any]) -> Table:
+    kinds = [record[name] for name in ("printed", "tensor", "mlp")]
+    rows = [
+        (str(p2), *(f"{kind['rank'][i]}, {percent(kind['projection'][i])}" for kind in kinds))
+        for i, p2 in enumerate(record["p2"])
+    ]
+    return Table("", ("p2", "printed sinusoids", "tensor sines", "random MLP"), rows)
 
 
 def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:

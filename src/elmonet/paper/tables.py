@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.paper.printed import printed, printed_row
-from elmonet.paper.recipes import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with
+from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with, printed, printed_row
 
 __all__ = [
     "TITLES",

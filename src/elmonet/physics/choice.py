@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from elmonet._check import InputError, positive_integer
+from elmonet.checks import positive_integer
+from elmonet.errors import InputError
 from elmonet.metrics import relative_l2
-from elmonet.physics.domain import Domain
-from elmonet.physics.equation import Equation
-from elmonet.physics.known import Known
-from elmonet.physics.march import Open, Solution, march
-from elmonet.physics.resolution import Resolution, resolutions
+from elmonet.physics.discretise import Equation
+from elmonet.physics.fields import Known
+from elmonet.physics.geometry import Domain
+from elmonet.physics.march import Open, Resolution, Solution, march, resolutions
 
 __all__ = ["choose"]
 

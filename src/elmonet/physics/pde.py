@@ -9,20 +9,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from elmonet._check import InputError, NumericsWarning, coordinates, number
-from elmonet.data.operator_data import OperatorData
-from elmonet.physics.box import Box, check_points
+from elmonet.checks import coordinates, number
+from elmonet.data.dataset import OperatorData
+from elmonet.errors import InputError, NumericsWarning
 from elmonet.physics.choice import choose
-from elmonet.physics.constants import find_constants
-from elmonet.physics.correction import Correction, correct
-from elmonet.physics.domain import Domain
-from elmonet.physics.equation import Equation
-from elmonet.physics.fields import ONE, Names
-from elmonet.physics.known import Known
-from elmonet.physics.march import Solution, march
-from elmonet.physics.measurements import Measurements
-from elmonet.physics.report import Physics
-from elmonet.physics.resolution import Resolution
+from elmonet.physics.discretise import Equation
+from elmonet.physics.fields import ONE, Known, Names
+from elmonet.physics.geometry import Box, Domain, check_points
+from elmonet.physics.inference import Correction, Measurements, correct, find_constants
+from elmonet.physics.march import Resolution, Solution, march
+from elmonet.physics.result import Physics
 
 __all__ = ["PDE", "Pairs"]
 

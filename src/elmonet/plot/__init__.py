@@ -1,10 +1,8 @@
 """Pictures of predictions and their bands, and of how model and alpha were chosen. They need matplotlib."""
 
-from elmonet.plot.bands import band, band_field
-from elmonet.plot.calibrations import calibration, stated_error
-from elmonet.plot.leaderboards import leaderboard
-from elmonet.plot.predictions import field, parity, prediction
-from elmonet.plot.ridge import ridge_path
+from elmonet.plot.bands import band, band_field, calibration, stated_error
+from elmonet.plot.choices import leaderboard, ridge_path
+from elmonet.plot.functions import field, parity, prediction
 
 __all__ = [
     "band",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet._check import InputError, MissingExtra
+from elmonet.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

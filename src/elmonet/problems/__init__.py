@@ -11,13 +11,11 @@
 `solve_burgers`      the solver behind `burgers`, from initial values of your own
 """
 
-from elmonet.problems.burgers_flow import burgers, burgers_steps
-from elmonet.problems.cole_hopf import solve_burgers
-from elmonet.problems.darcy_flow import darcy
+from elmonet.problems.burgers import burgers, burgers_steps, solve_burgers
+from elmonet.problems.darcy import darcy, darcy_two_valued
 from elmonet.problems.gaussian import gaussian_field
-from elmonet.problems.heat_source import inverse_source
+from elmonet.problems.heat import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode
-from elmonet.problems.two_valued import darcy_two_valued
 
 __all__ = [
     "antiderivative",

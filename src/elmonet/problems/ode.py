@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmonet._check import number
+from elmonet.checks import number
 from elmonet.data import OperatorData
-from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution
-from elmonet.problems.gaussian import SHORTEST, gaussian_field
-from elmonet.problems.initial_value import integrate, solve_riccati
-from elmonet.problems.split import train_and_test, uniform_grid
+from elmonet.problems.chebyshev import (
+    chebyshev_nodes,
+    integrate,
+    interpolation_matrix,
+    resolution,
+    solve_riccati,
+)
+from elmonet.problems.gaussian import SHORTEST, gaussian_field, train_and_test, uniform_grid
 
 __all__ = ["antiderivative", "nonlinear_ode"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 
-from elmonet._blas import gram, product
+from elmonet.linalg import gram, product
 from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding
 
 __all__ = ["AtOneAlpha", "Cholesky", "largest_eigenvalue"]

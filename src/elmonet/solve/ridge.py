@@ -1,19 +1,177 @@
-"""Ridge regression for W, with alpha given or chosen by leave-one-out or GCV."""
+"""The solvers: `Ridge`, with alpha given or chosen, and `Pinv`, the paper's two pseudoinverses."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from sklearn.base import BaseEstimator
 
-from elmonet._check import InputError, choice, number, positive_integer
-from elmonet.solve.in_memory import InMemory
-from elmonet.solve.pinv import Pinv
-from elmonet.solve.problem import Problem
+from elmonet.checks import choice, number, positive_integer
+from elmonet.errors import InputError, InterpolationThresholdWarning, NumericsWarning
+from elmonet.linalg import squared_norm
+from elmonet.metrics import overall
+from elmonet.solve.cholesky import AtOneAlpha
+from elmonet.solve.dual import Tridiagonal
+from elmonet.solve.factor import Factor, Sweep, gram_rounding
+from elmonet.solve.path import FINEST, AlphaPath
+from elmonet.solve.problem import Problem, default_cutoff
 from elmonet.solve.solution import Solution
+from elmonet.solve.spectral import Primal, Spectral, Spectrum
 
-__all__ = ["Ridge"]
+__all__ = ["InMemory", "Pinv", "Ridge"]
+
+_LARGE = 2500  # beyond this smaller side of B, an SVD takes minutes
+
+
+class InMemory(AlphaPath):
+    """For a `Problem`, `by` "loo" or "gcv"; `penalty` (1 or r, 1) is a factor on alpha for each row of C."""
+
+    def __init__(self, problem: Problem, penalty: np.ndarray, by: str):
+        super().__init__(problem.B.shape, penalty)
+        self.problem, self.by = problem, by
+
+    def given(self, alphas: np.ndarray) -> None:
+        """Evaluate these, by the cheapest factorisation that resolves them all."""
+        B, least = self.problem.B, float(alphas[0] * self.weight)
+        try:
+            if len(alphas) == 1 and self.penalty.size == 1 and self.problem.groups is None:
+                self.evaluate(AtOneAlpha(B, least), alphas)
+                return
+            if least > gram_rounding(self.shape) * squared_norm(B):
+                self.evaluate(self.coarse(), alphas)
+                return
+        except LinAlgError:  # the Gram matrix is not enough
+            pass
+        spectrum = Spectrum.from_svd(B, 0.0)
+        if least < FINEST / 4 * spectrum.largest:  # zero, as far as one can tell
+            spectrum = spectrum.truncated(default_cutoff(B))
+        self.limit(Spectral(spectrum, self.problem.groups), alphas)
+
+    def limit(self, factor: Spectral, alphas: np.ndarray) -> None:
+        """Evaluate alphas that may be zero or nearly so; functions are left out at the least possible."""
+        self.evaluate(factor, np.maximum(alphas, factor.vanishing() / self.weight), factor.trusted())
+        self.alphas = alphas
+
+    def coarse(self) -> Factor:
+        """Tridiagonal, or of eigenvalues."""
+        B, groups = self.problem.B, self.problem.groups
+        p1, N = B.shape
+        if p1 < N:
+            return Primal(B, groups)
+        # Groups, and rows with an alpha each, need eigenvalues; else the tridiagonal form is cheaper.
+        if N > 1 and len(self.penalty) == 1 and groups is None:
+            return Tridiagonal(B)
+        return Spectral(Spectrum.from_gram(B), groups)
+
+    def fine(self, least: float) -> Factor | None:
+        """The SVD of B, unless it would take minutes."""
+        if min(self.shape) > _LARGE:
+            warnings.warn(
+                f"the error may fall further below alpha = {self.problem.alpha_outside(least):.2g}, the "
+                f"smallest that the Gram matrix of B can show, but the SVD of B {self.shape} for this takes "
+                "minutes. If the error is too large, ask for the SVD with alphas=, or take a narrower "
+                "branch.",
+                NumericsWarning,
+                stacklevel=6,
+            )
+            return None
+        return Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
+
+    def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
+        """Leave every function out."""
+        return factor.sweep(self.problem.QtG, alphas, self.penalty)
+
+    def measured(self, swept: Sweep) -> tuple[np.ndarray, np.ndarray]:
+        """Leave-one-out errors or GCV scores, and leave-one-out errors."""
+        error = overall(self.problem.errors(swept.left_out), self.problem.span.shape[0])
+        return swept.gcv if self.by == "gcv" else error, error
+
+    def solution(self, report: bool = False) -> Solution:
+        """The solution at the best alpha; with the path, if it is to be reported."""
+        best = self.best()
+        alpha = float(self.alphas[best])
+        return self.problem.solution(
+            self.factor.coefficients(self.problem.QtG, alpha * self.penalty),
+            self.factor,
+            alpha=alpha,
+            squared=float(self.swept.squared[best]),
+            left_out=self.swept.left_out[best],
+            left_out_at=self.left_out_at[best] * self.penalty,
+            alphas=self.problem.alpha_outside(self.alphas) if report else None,
+            path=self.criterion if report else None,
+        )
+
+
+_NEAR = (0.8, 1.25)  # p1 / N between these is near the interpolation threshold
+
+
+class Pinv(BaseEstimator):
+    """The solution of least norm, ``W = pinv(T) G pinv(B)``, as in the paper.
+
+    It exists for tall, wide, square and rank-deficient T and B. The error peaks where the width p1 is
+    near the number of functions N ("double descent"): a named warning says so, and `Ridge` cures it.
+
+    Leave-one-out is the limit of the ridge's as alpha vanishes. Where that cannot be told from rounding
+    (functions are interpolated, and B is nearly deficient), it is that at the least alpha where it can.
+
+    Parameters
+    ----------
+    rcond : singular values below ``rcond`` times the largest count as zero, in T and in B. None:
+        ``max(shape) * eps`` of each, the rule of ``torch.linalg.pinv``, in the precision of the data:
+        with float32 matrices this is the recipe as printed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> T, B, G = rng.normal(size=(20, 3)), rng.normal(size=(4, 50)), rng.normal(size=(20, 50))
+    >>> W = Pinv().solve(T, B, G).W
+    >>> bool(np.allclose(W, np.linalg.pinv(T) @ G @ np.linalg.pinv(B)))
+    True
+    """
+
+    keeps_precision = True  # features and coefficients stay in the precision of the data
+
+    def __init__(self, rcond: float | None = None):
+        self.rcond = rcond
+
+    def solve(
+        self,
+        T: np.ndarray,
+        B: np.ndarray,
+        G: np.ndarray,
+        sizes: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
+    ) -> Solution:
+        """Find W (p2, p1) from T (M, p2), B (p1, N) and G (M, N); `sizes`, `groups` as in `Ridge.solve`."""
+        rcond = None if self.rcond is None else number(self.rcond, "rcond")
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, rcond=rcond))
+
+    def solve_problem(self, problem: Problem) -> Solution:
+        """The same, for a `Problem`: the matrices of the problem, checked once."""
+        if problem.is_zero():
+            return problem.zero_solution()
+        spectrum = Spectrum.from_svd(problem.B, self.rcond)
+        path = InMemory(problem, np.ones((1, 1), problem.B.dtype), by="loo")
+        path.limit(Spectral(spectrum, problem.groups), np.zeros(1))
+        solution = path.solution()
+        _warn_near_threshold(problem.B.shape, solution.loo_error)
+        return solution
+
+
+def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
+    p1, N = shape
+    if _NEAR[0] <= p1 / N <= _NEAR[1]:
+        warnings.warn(
+            f"the branch has p1 = {p1} features for N = {N} functions, and there is no ridge. Near p1 = N "
+            f"this is at its worst (leave-one-out error here: {loo_error:.1%}). Use "
+            f'solver=Ridge("loo"), or a branch much wider or narrower than {N}.',
+            InterpolationThresholdWarning,
+            stacklevel=4,
+        )
+
 
 _N_ALPHAS = 20
 

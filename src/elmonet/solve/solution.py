@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from elmonet._blas import product
+from elmonet.linalg import product
 
 __all__ = ["LEFT_OUT", "Fit", "Solution"]
 

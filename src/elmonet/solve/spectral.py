@@ -1,18 +1,4 @@
-"""Every alpha from the singular values of B, without cancellation.
-
-With ``B = U S V'`` the ridge fit is ``C B = G V F V'`` with the filter ``F = S^2 / (S^2 + a)``. Its residuals
-and leverages are
-
-    E     = G - G V F V'     = G w + (G V) (I - F) V'            w_i = (I - V V') e_i
-    1 - h = 1 - diag(V F V') = ||w||^2 + (V o V) diag(I - F)
-
-where w is zero if V is complete, and ``I - F = a / (S^2 + a)`` has no cancellation, so that the quotient is
-accurate even where the fit interpolates and both its parts are tiny. ``||w_i||^2 = 1 - sum_k v_ik^2`` is
-taken as that difference, and from w itself where it would cancel.
-
-Penalising W instead of C gives row k of C its own ``a / s_k^2`` (s_k the trunk's singular values).
-The rows stay independent of each other, so that all of the above holds row by row.
-"""
+"""Every alpha from the spectrum of B: eigenvalues of ``B B'``, or singular values without cancellation."""
 
 from __future__ import annotations
 
@@ -20,14 +6,172 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
-from elmonet._blas import product
-from elmonet.solve.factor import interpolated
-from elmonet.solve.span import project
-from elmonet.solve.spectrum import Spectrum
-from elmonet.solve.swept import Swept
+from elmonet.linalg import gram, product
+from elmonet.solve.factor import PRIMAL_ROUNDING, Swept, interpolated
+from elmonet.solve.problem import default_cutoff, project
 
-__all__ = ["Spectral"]
+__all__ = ["Primal", "Spectral", "Spectrum"]
+
+
+class Spectrum:
+    """``B = U diag(s) V'`` with k directions, and ``values = s^2``.
+
+    Use `from_gram` (an eigendecomposition of the smaller of ``B'B`` and ``B B'``: fast, but blind to
+    singular values below sqrt(eps) times the largest) or `from_svd` (sees them down to eps).
+    """
+
+    def __init__(self, B: np.ndarray, values: np.ndarray, U: Any, V: Any, cutoff: float, method: str):
+        self.B, self.values, self._U, self._V = B, values, U, V
+        self.s = np.sqrt(values)
+        self.cutoff, self.method = cutoff, method
+        self.largest = float(values[0])
+        self.rank = int(np.count_nonzero(self.s > (cutoff or default_cutoff(B)) * self.s[0]))
+        self._reflectors: Any = None  # Q of B = Q R, if U is that of R
+
+    @classmethod
+    def from_gram(cls, B: np.ndarray) -> Spectrum:
+        """From all eigenvalues of ``B'B`` (N, N), or from those of ``B B'`` (p1, p1) above the cut-off."""
+        p1, N = B.shape
+        dual = p1 >= N
+        values, vectors = eigh(
+            gram(B.T if dual else B), lower=True, driver="evd", overwrite_a=True, check_finite=False
+        )
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        cutoff = float(np.sqrt(default_cutoff(B)))
+        if dual:
+            return cls(B, values, None, vectors, cutoff, "eigh")
+        kept = np.sqrt(values) > cutoff * np.sqrt(values[0])
+        kept[0] = True
+        return cls(B, values[kept], vectors[:, kept], None, cutoff, "eigh")
+
+    @classmethod
+    def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
+        """From the singular values of B itself, without those below `rcond`; 0 keeps all."""
+        cutoff = default_cutoff(B) if rcond is None else rcond
+        tall = B.shape[0] > B.shape[1]
+        # If B is tall, B = Q R, and Q stays a product of reflectors: few vectors are ever multiplied by it.
+        reflectors, R = qr(B, mode="raw", check_finite=False) if tall else (None, B)
+        try:
+            U, s, Vt = svd(R, full_matrices=False, check_finite=False)
+        except LinAlgError:  # divide and conquer very rarely fails where QR iterations do not
+            U, s, Vt = svd(R, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+        spectrum = cls(B, s**2, U, Vt.T, 0.0, "svd")
+        spectrum._reflectors = reflectors
+        return spectrum.truncated(cutoff)
+
+    def truncated(self, cutoff: float) -> Spectrum:
+        """Of an SVD, without the singular values below `cutoff` times the largest."""
+        kept = self.s >= cutoff * self.s[0]
+        spectrum = Spectrum(
+            self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method
+        )
+        spectrum._reflectors = self._reflectors
+        return spectrum
+
+    @property
+    def V(self) -> np.ndarray:
+        """The right singular vectors (N, k)."""
+        return product(self.B.T, self._U) / self._divisor() if self._V is None else self._V
+
+    @property
+    def U(self) -> np.ndarray:
+        """The left singular vectors (p1, k)."""
+        if self._U is None:
+            return product(self.B, self._V) / self._divisor()
+        return self._U if self._reflectors is None else _reflected(self._U.T, *self._reflectors).T
+
+    def coefficients(self, GV: np.ndarray, alpha: Any) -> np.ndarray:
+        """``C = G V S / (S^2 + alpha) U'`` (r, p1) for `GV` (r, k); one alpha, or one for each row (r, 1)."""
+        Z = GV / (self.values + alpha)
+        if self._U is None:
+            return product(product(Z, self._V.T), self.B.T)  # diag(s) U' = V'B'
+        C = product(Z * self.s, self._U.T)
+        return C if self._reflectors is None else _reflected(C, *self._reflectors)
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S ((s^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))`` for S (k, p1)."""
+        shrunk = np.sqrt(alpha / (self.values + alpha))  # compared with what is outside of U
+        if self._U is None:
+            # U s = B V, and (shrunk - 1) / s^2 without a difference.
+            drop = -1 / (self.values + alpha) / (1 + shrunk)
+            inside = product(product(product(S, self.B), self._V) * drop, self._V.T)
+            return (S + product(inside, self.B.T)) / np.sqrt(alpha)
+        U = self.U
+        inside = product(S, U)
+        if U.shape[0] == U.shape[1]:
+            return product(inside / np.sqrt(self.values + alpha), U.T)
+        return (S + product(inside * (shrunk - 1), U.T)) / np.sqrt(alpha)
+
+    def condition(self, alpha: float) -> float:
+        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
+        if self.largest == 0:
+            return 1.0
+        smallest = float(self.values[-1] if alpha > 0 else self.values[self.rank - 1])
+        return float(np.sqrt((self.largest + alpha) / (smallest + alpha)))
+
+    def _divisor(self) -> np.ndarray:
+        return np.where(self.s > 0, self.s, 1)
+
+
+def _reflected(C: np.ndarray, reflectors: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """``C Q'`` (r, p1) for C (r, N), with Q (p1, N) as LAPACK's geqrf leaves it."""
+    (ormqr,) = get_lapack_funcs(("ormqr",), (C, reflectors))
+    padded = np.zeros((len(reflectors), len(C)), C.dtype, order="F")
+    padded[: C.shape[1]] = C.T
+    product_with_Q, _, _ = ormqr("L", "N", reflectors, tau, padded, 64 * len(C), overwrite_c=True)
+    return product_with_Q.T
+
+
+class Primal(Swept):
+    """A `Swept` factor for B (p1, N) with p1 < N, at alphas above the rounding of its Gram matrix."""
+
+    method = "eigh"
+
+    def __init__(self, B: np.ndarray, groups: np.ndarray | None = None):
+        self.functions, self.groups = B.shape[1], groups
+        values, U = eigh(gram(B), lower=True, driver="evd", overwrite_a=True, check_finite=False)
+        self.B, self.values, self.U = B, np.maximum(values[::-1], 0), np.ascontiguousarray(U[:, ::-1])
+        self.largest, self.smallest = float(self.values[0]), float(self.values[-1])
+        self.cutoff = float(np.sqrt(default_cutoff(B)))
+        self.rank = int(np.count_nonzero(self.values > self.cutoff**2 * self.largest))
+
+    def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
+        """C (r, p1)."""
+        return product(self.projected(G) / (self.values + alpha), self.U.T)
+
+    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
+        Z = product(self.U.T, B)
+        return np.einsum("ki,ki->i", Z, Z / (self.values[:, None] + alpha))
+
+    def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
+        """``S U (S^2 + alpha)^-1/2 U'``."""
+        return product(product(S, self.U) / np.sqrt(self.values + alpha), self.U.T)
+
+    def _project(self, G: np.ndarray) -> np.ndarray:
+        """``G B' U`` (r, p1)."""
+        return product(product(G, self.B.T), self.U)
+
+    def _filter(self, alpha: np.ndarray) -> np.ndarray:
+        return 1 / (self.values + alpha)
+
+    def _residuals(
+        self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        GBU, Z, eps = self.projected(G), product(self.U.T, self.B[:, functions]), np.finfo(np.float64).eps
+        Z2 = Z**2
+        for f in filters:
+            E = G[:, functions] - product(GBU * f, Z)
+            if together:
+                yield E, (1 + eps) * np.eye(Z.shape[1]) - np.stack([product(Z.T * row, Z) for row in f])
+            else:
+                yield E, np.maximum(1 - product(f, Z2), eps)
+
+    def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
+        return PRIMAL_ROUNDING * self.largest / alphas / np.maximum(least, np.finfo(np.float64).eps)
+
 
 _MEASURED = 1e-3  # the doubt at `trusted`
 

@@ -6,25 +6,24 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from elmonet.data.arrays import Arrays
 from elmonet.data.formats.detect import SUPPORTED, file_format
-from elmonet.data.guard import opening
-from elmonet.data.size_limit import SizeLimit
+from elmonet.data.lazy import Arrays
+from elmonet.data.limits import SizeLimit, opening
 
 __all__ = ["READERS", "SUPPORTED", "open_arrays"]
 
 # Module and function; each function adds the arrays of a file to a record of arrays.
 READERS = {
-    "npz": ("npy", "add_npz"),
-    "npy": ("npy", "add_npy"),
-    "npy folder": ("npy", "add_folder"),
+    "npz": ("numpy_files", "add_npz"),
+    "npy": ("numpy_files", "add_npy"),
+    "npy folder": ("numpy_files", "add_folder"),
     "torch": ("torch_file", "add_torch"),
     "matlab": ("matlab", "add_matlab"),
     "matlab 7.3": ("matlab", "add_matlab73"),
     "hdf5": ("hdf5", "add_hdf5"),
     "zarr": ("zarr_group", "add_zarr"),
-    "netcdf": ("netcdf", "add_netcdf"),
-    "csv": ("csv_table", "add_csv"),
+    "netcdf": ("hdf5", "add_netcdf"),
+    "csv": ("text", "add_csv"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from elmonet._check import FileError
+from elmonet.errors import FileError
 
 __all__ = ["SUPPORTED", "ZARR_MARKS", "file_format"]
 

@@ -10,12 +10,10 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from elmonet._check import FileError
-from elmonet.data.arrays import Arrays
-from elmonet.data.formats.flatten import add_named
-from elmonet.data.formats.pickle_machine import unpickle
-from elmonet.data.formats.pickled import NUMPY, is_size
-from elmonet.data.formats.zipped import check_sizes, member_bytes
+from elmonet.data.formats.numpy_files import add_named, check_sizes, member_bytes
+from elmonet.data.formats.pickled import NUMPY, is_size, unpickle
+from elmonet.data.lazy import Arrays
+from elmonet.errors import FileError
 
 __all__ = ["add_torch"]
 

@@ -7,10 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from elmonet._check import FileError
-from elmonet.data.arrays import Arrays
-from elmonet.data.guard import extra, require_room
-from elmonet.data.lazy import Lazy
+from elmonet.data.lazy import Arrays, Lazy
+from elmonet.data.limits import extra, require_room
+from elmonet.errors import FileError
 
 __all__ = ["add_zarr"]
 

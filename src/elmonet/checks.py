@@ -1,0 +1,194 @@
+"""Checks of input, with their messages: what was expected, what came, and what to do."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from elmonet.errors import InputError
+
+__all__ = [
+    "choice",
+    "coordinates",
+    "finite",
+    "functions",
+    "number",
+    "outputs",
+    "plain",
+    "positive_integer",
+    "weights",
+]
+
+
+def positive_integer(value: Any, name: str, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`, or raise `InputError`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise InputError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
+    return int(value)
+
+
+def number(value: Any, name: str, *, minimum: float = 0.0, strict: bool = False) -> float:
+    """Return `value` as a finite float of at least (or above) `minimum`, or raise `InputError`."""
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    ok = ok and abs(float(value)) < float("inf") and value >= minimum
+    if not ok or (strict and value == minimum):
+        bound = "above" if strict else "of at least"
+        raise InputError(f"{name} must be a finite number {bound} {minimum:g}, got {value!r}.")
+    return float(value)
+
+
+def choice(value: Any, name: str, allowed: Any) -> Any:
+    """Return `value` if it is one of `allowed`, or raise `InputError` that lists them."""
+    if not isinstance(value, str) or value not in allowed:
+        listed = ", ".join(repr(a) for a in allowed)
+        raise InputError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
+    """Input functions as a float array (N, m) or (N, ..., height, width), finite and not empty.
+
+    `reset` (in `fit`) remembers the shape of one function; otherwise it must be that shape again.
+    """
+    if (
+        not reset
+        and type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.shape[1:] == estimator.input_shape_
+    ):
+        finite(X, "X")  # the common case, without the general machinery: a prediction takes less than that
+        if len(X):
+            return X
+    from sklearn.utils.validation import validate_data
+
+    X = plain(X)
+    _numeric(X, "X")
+    if getattr(X, "ndim", None) == 1:
+        raise InputError(
+            f"Expected 2D array, got 1D array instead: X of shape {np.shape(X)}, but it must hold one "
+            "function per row. Reshape your data: X[None] if it is a single function."
+        )
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            allow_nd=True,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+    except ValueError as error:
+        raise InputError(f"{error} X holds one function per row, in the shape used for fit.") from None
+    finite(X, "X")
+    if reset:
+        estimator.input_shape_ = X.shape[1:]
+    elif X.shape[1:] != estimator.input_shape_:
+        raise InputError(
+            f"each input function must have the shape {estimator.input_shape_} of the training data, "
+            f"got {X.shape[1:]}. Resample the functions at the training sensors."
+        )
+    return X
+
+
+def plain(array: Any) -> Any:
+    """A tensor of torch as a NumPy array; anything else as it is."""
+    return array.detach().cpu().numpy() if hasattr(array, "detach") else array
+
+
+def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
+    """Output functions as a float array (N,), (N, M) or (N, ...) with as many rows as X.
+
+    Finite, or, if `gaps` are allowed, NaN where a value is missing.
+    """
+    if y is None:
+        raise InputError(
+            "requires y to be passed, but the target y is None: give the output functions, (N, M)."
+        )
+    y = plain(y)
+    _numeric(y, "y")
+    y = np.asarray(y)
+    if y.dtype not in (np.float64, np.float32):
+        y = y.astype(np.float64)
+    if y.ndim == 0 or y.size == 0:
+        raise InputError(
+            "y must hold one output function per row, (N, M) or a grid (N, H, W), or one number for each, "
+            f"(N,); got shape {y.shape}."
+        )
+    if len(y) != n_functions:
+        raise InputError(
+            f"X and y must hold the same number of functions, one per row; got {n_functions} in X and "
+            f"{len(y)} in y. If each column is a function, give X.T and y.T."
+        )
+    if gaps and np.isnan(y).any():
+        finite(np.nan_to_num(y, nan=0.0, posinf=np.inf, neginf=-np.inf), "y")
+        return y
+    finite(y, "y", gaps_allowed=' NaN means a missing value with missing="ignore".')
+    return y
+
+
+def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
+    """Weights of the functions, (N,), not negative and not all zero."""
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.full(n_functions, float(given))
+    if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise InputError(
+            f"sample_weight must hold one number >= 0 for each of the {n_functions} functions, not all zero; "
+            f"got the shape {given.shape}."
+        )
+    return given
+
+
+def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
+    """Points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
+    points = plain(points)
+    _numeric(points, "points")
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim == 1 and dimension in (None, 1):
+        points = points[:, None]
+    if points.ndim != 2 or points.size == 0:
+        expected = "(M, d)" if dimension is None else f"(M, {dimension})"
+        raise InputError(f"points must have the shape {expected}, one point per row; got {points.shape}.")
+    if dimension is not None and points.shape[1] != dimension:
+        raise InputError(
+            f"points must have {dimension} coordinate(s) each, as in fit; got {points.shape[1]}."
+        )
+    finite(points, "points")
+    return points
+
+
+def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
+    """Raise `InputError` if there is NaN or Inf, and say where the first one is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):  # one pass without a temporary; a sum may overflow, so look again
+            return
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InputError(
+            f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. Every "
+            f"value must be finite: remove these functions or fill the gaps.{gaps_allowed}"
+        )
+
+
+def _numeric(array: Any, name: str) -> None:
+    """Refuse complex numbers and objects, which would be cast in silence or fail deep inside."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None and isinstance(array, (list, tuple)):
+        try:
+            dtype = np.asarray(array).dtype
+        except ValueError:
+            raise InputError(
+                f"{name} has rows of different lengths. All functions must be known at the same points; "
+                "outputs may also come with a list of points for each function."
+            ) from None
+    kind = getattr(dtype, "kind", "f")
+    if kind == "c":
+        raise InputError(
+            f"Complex data not supported: {name} has dtype {dtype}. Give real and imaginary parts as "
+            "separate values."
+        )
+    if kind in "OSUMmV":
+        raise InputError(f"{name} has dtype {dtype}; it must hold real numbers.")

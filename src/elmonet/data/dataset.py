@@ -1,0 +1,271 @@
+"""`OperatorData` as an ``xarray.Dataset``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elmonet.data.limits import extra
+from elmonet.data.scattered import Scattered
+from elmonet.errors import InputError
+
+__all__ = ["OperatorData", "to_dataset"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OperatorData:
+    """Pairs of functions u -> s = G(u), for training and for testing; rows are functions.
+
+    Row i of `u` holds u_i(x_j) at the sensors x_j; row i of `s`, G(u_i)(y_j) at the points y_j.
+
+    Raises `InputError` where shapes disagree.
+
+    Parameters
+    ----------
+    u_train, u_test : (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order, or a
+        dictionary of such arrays for several input functions.
+    s_train, s_test : (N, M), (N, M, c) for c components, grids (N, H, W) with M = H * W in C order, or
+        `Scattered`.
+    sensors : (m, d), where the inputs are known.
+    points : (M, d), where the outputs are known.
+    name : of the data set.
+    components : the names of the c components.
+    axes : the names of the points' d coordinates.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 5)[:, None]
+    >>> u = np.ones((3, 5))
+    >>> OperatorData(u, u * x.T, u[:2], u[:2] * x.T, sensors=x, points=x, name="mean")
+    OperatorData 'mean': 3 training and 2 test functions
+      u (N, 5) at 5 sensors in 1-D -> s (N, 5) at 5 points in 1-D
+    """
+
+    u_train: Any
+    s_train: Any
+    u_test: Any = None
+    s_test: Any = None
+    sensors: Any = None
+    points: Any = None
+    name: str = ""
+    components: tuple[str, ...] | None = None
+    axes: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
+            object.__setattr__(self, field, _as_arrays(getattr(self, field)))
+        for field in ("components", "axes"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, tuple(str(name) for name in getattr(self, field)))
+        self._check_axes()
+        if (self.u_test is None) != (self.s_test is None):
+            raise InputError("u_test and s_test belong together: give both or none.")
+        self._check_part("train")
+        if self.u_test is not None:
+            self._check_part("test")
+            self._check_alike()
+
+    def _check_axes(self) -> None:
+        where = self.s_train if isinstance(self.s_train, Scattered) else self
+        if self.axes is not None and where.points is not None and len(self.axes) != where.points.shape[-1]:
+            raise InputError(
+                f"axes names {len(self.axes)} coordinates, {', '.join(self.axes)}, but points have "
+                f"{where.points.shape[-1]}."
+            )
+
+    def _check_part(self, part: str) -> None:
+        """Check the functions of one part against each other and against the coordinates."""
+        inputs, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
+        named = inputs.items() if isinstance(inputs, dict) else [("", inputs)]
+        for key, u in named:
+            name = f"u_{part}[{key!r}]" if key else f"u_{part}"
+            if u.ndim < 2 or (not isinstance(s, Scattered) and s.ndim < 2):
+                raise InputError(
+                    f"{name} must be (N, m) or (N, H, W) and s_{part} must be (N, M), got {u.shape} and "
+                    f"{s.shape}. Give one function per row."
+                )
+            _check_count(u, s, name, f"s_{part}")
+        if self.sensors is not None and not isinstance(inputs, dict):
+            channels = inputs.ndim > 3 and len(self.sensors) == math.prod(inputs.shape[2:])
+            sizes = inputs.shape[2 if channels else 1 :]
+            _check_coordinates(self.sensors, "sensors", math.prod(sizes), f"u_{part}")
+        if isinstance(s, Scattered):
+            c = 1 if s.values is None or s.values.ndim == 1 else s.values.shape[1]
+        else:
+            c = self._components_of(s, part)
+        if self.components is not None and len(self.components) != c:
+            raise InputError(f"components names {len(self.components)}, but s_{part} has {c}.")
+
+    def _components_of(self, s: np.ndarray, part: str) -> int:
+        """How many components there are: the number of points tells (N, M, c) from a grid (N, H, W)."""
+        if self.points is None:
+            return s.shape[-1] if self.components is not None and s.ndim > 2 else 1
+        if s.ndim > 2 and self.points.ndim == 2 and len(self.points) == math.prod(s.shape[1:-1]):
+            return int(s.shape[-1])
+        _check_coordinates(self.points, "points", math.prod(s.shape[1:]), f"s_{part}")
+        return 1
+
+    def _check_alike(self) -> None:
+        """Check that a test function has the shape of a training function."""
+        shapes = [_shapes(self.u_train), _shapes(self.u_test)]
+        if shapes[0] != shapes[1]:
+            raise InputError(
+                "u_train and u_test must have the same shape per function, got "
+                f"{_said(shapes[0])} and {_said(shapes[1])}. Sample both at the sensors."
+            )
+        if isinstance(self.s_train, Scattered) or isinstance(self.s_test, Scattered):
+            return
+        if self.s_train.shape[1:] != self.s_test.shape[1:]:
+            raise InputError(
+                "s_train and s_test must have the same shape per function, got "
+                f"{self.s_train.shape[1:]} and {self.s_test.shape[1:]}. Sample both at the points."
+            )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The same as arrays by name, which `read` takes back from a file; without the components' names."""
+        arrays: dict[str, np.ndarray] = {}
+        for part in ("train", "test"):
+            u, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
+            if u is None:
+                continue
+            arrays |= (
+                {f"u_{part}.{key}": array for key, array in u.items()}
+                if isinstance(u, dict)
+                else {f"u_{part}": u}
+            )
+            if isinstance(s, Scattered):
+                arrays |= {f"index_{part}": s.index, f"points_{part}": s.points}
+            values = s.values if isinstance(s, Scattered) else s
+            arrays |= {} if values is None else {f"s_{part}": values}
+        coordinates = {"sensors": self.sensors, "points": self.points}
+        return arrays | {name: array for name, array in coordinates.items() if array is not None}
+
+    def to_xarray(self) -> Any:
+        """The same as an ``xarray.Dataset``, which `read` takes back.
+
+        Variables `u_train`, `s_train`, ... with the dimensions function, sensor (or those of a grid), point
+        and component; the coordinates are `sensors` and `points`.
+        """
+        pass
+
+        return to_dataset(self)
+
+    def __repr__(self) -> str:
+        title = f"OperatorData {self.name!r}" if self.name else "OperatorData"
+        n = _count(self.u_train)
+        number = (
+            f"{n} functions"
+            if self.u_test is None
+            else f"{n} training and {_count(self.u_test)} test functions"
+        )
+        u = _shape_text("u", self.u_train)
+        if self.sensors is not None:
+            u += f" at {len(self.sensors)} sensors in {self.sensors.shape[1]}-D"
+        s = f"s: {self.s_train!r}" if isinstance(self.s_train, Scattered) else _shape_text("s", self.s_train)
+        if self.points is not None:
+            s += f" at {len(self.points)} points in {self.points.shape[1]}-D"
+        s += f" ({', '.join(self.axes)})" if self.axes else ""
+        components = f"\n  components: {', '.join(self.components)}" if self.components else ""
+        return f"{title}: {number}\n  {u} -> {s}{components}"
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, dict):
+        if not value:
+            raise InputError("u_train is an empty dict: give at least one input function.")
+        return {str(key): np.asarray(array) for key, array in value.items()}
+    return value if value is None or isinstance(value, Scattered) else np.asarray(value)
+
+
+def _shapes(u: Any) -> Any:
+    return {key: a.shape[1:] for key, a in u.items()} if isinstance(u, dict) else u.shape[1:]
+
+
+def _said(shapes: Any) -> str:
+    return (
+        ", ".join(f"{key} {shape}" for key, shape in shapes.items())
+        if isinstance(shapes, dict)
+        else str(shapes)
+    )
+
+
+def _count(u: Any) -> int:
+    return len(next(iter(u.values())) if isinstance(u, dict) else u)
+
+
+def _shape_text(name: str, array: Any) -> str:
+    if isinstance(array, dict):
+        return " and ".join(_shape_text(key, entry) for key, entry in array.items())
+    return f"{name} ({', '.join(str(size) for size in ('N', *array.shape[1:]))})"
+
+
+def _check_count(u: np.ndarray, s: Any, u_name: str, s_name: str) -> None:
+    if isinstance(s, Scattered):
+        if s.n_functions > len(u):
+            raise InputError(
+                f"{s_name} names function {s.n_functions - 1}, but {u_name} has {len(u)}, from 0."
+            )
+    elif len(u) != len(s):
+        raise InputError(
+            f"{u_name} and {s_name} must hold the same number of functions, got {len(u)} and {len(s)}. Row i "
+            f"of {s_name} is the output of row i of {u_name}."
+        )
+
+
+def _check_coordinates(where: np.ndarray, name: str, expected: int, values: str) -> None:
+    """Check that the coordinates `where` are (expected, d), one row per value of a function."""
+    if where.ndim != 2 or len(where) != expected:
+        raise InputError(
+            f"{name} must be ({expected}, d), one row for each value of a function in {values}, "
+            f"got {where.shape}. A list of numbers in 1-D becomes (m, 1) with x[:, None]."
+        )
+
+
+def to_dataset(data: Any) -> Any:
+    """Variables by the names that `read` knows; see `OperatorData.to_xarray`."""
+    xarray = extra("xarray")
+    variables: dict[str, Any] = {}
+    coordinates: dict[str, Any] = {}
+    for part, function in (("train", "function"), ("test", "test_function")):
+        u, s = getattr(data, f"u_{part}"), getattr(data, f"s_{part}")
+        if u is None:
+            continue
+        if isinstance(u, dict):
+            for key, array in u.items():
+                variables[f"u_{part}.{key}"] = (_dims(array, function, f"{key}_sensor"), array)
+        else:
+            variables[f"u_{part}"] = (_dims(u, function, "sensor"), u)
+        variables.update(_outputs(data, s, part, function))
+    if data.sensors is not None:
+        coordinates["sensors"] = (("sensor_number", "sensor_dimension"), data.sensors)
+    if data.points is not None:
+        coordinates["points"] = (("point_number", "point_dimension"), data.points)
+    if data.axes is not None:
+        coordinates["point_dimension"] = ("point_dimension", list(data.axes))
+    if data.components is not None:
+        coordinates["component"] = ("component", list(data.components))
+    return xarray.Dataset(variables, coordinates, {"name": data.name})
+
+
+def _outputs(data: Any, s: Any, part: str, function: str) -> dict[str, Any]:
+    if isinstance(s, Scattered):
+        value = f"{part}_value"
+        return {
+            f"s_{part}": ((value, "component")[: s.values.ndim], s.values) if s.values is not None else None,
+            f"index_{part}": ((value,), s.index),
+            f"points_{part}": ((value, "point_dimension"), s.points),
+        }
+    points = None if data.points is None else len(data.points)
+    vector = s.ndim == 3 and (s.shape[1] == points or (points is None and data.components is not None))
+    dims = (function, "point", "component") if vector else _dims(s, function, "point")
+    return {f"s_{part}": (dims, s)}
+
+
+def _dims(array: np.ndarray, function: str, name: str) -> tuple[str, ...]:
+    """(N, m) has the dimensions function and name; grids have name_0, name_1, ..."""
+    if array.ndim == 2:
+        return (function, name)
+    return (function, *(f"{name}_{axis}" for axis in range(array.ndim - 1)))

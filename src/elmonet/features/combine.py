@@ -1,0 +1,335 @@
+"""Feature maps side by side: of one input, of several inputs, of several output components."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
+
+from elmonet.checks import choice
+from elmonet.errors import InputError
+from elmonet.features.base import (
+    FeatureMap,
+    features,
+    features_times,
+    features_times_and_rest,
+    fit_features,
+    fit_map,
+    in_unit_cube,
+    jet_in_unit_cube,
+    jet_of,
+    learns_from,
+)
+from elmonet.features.jet import Jet
+from elmonet.memory import require_features
+
+__all__ = ["Concat", "PerComponent", "Several"]
+
+
+class Concat(FeatureMap, _BaseComposition):
+    """The features of several maps, side by side: what ``Linear() + SLFN(5000)`` makes.
+
+    Parameters
+    ----------
+    maps : list of (name, feature map); the names give access to nested settings, as in
+        ``branch__slfn__width``.
+
+    Examples
+    --------
+    >>> from elmonet.features import SLFN, Linear
+    >>> both = Linear() + SLFN(5, random_state=0)
+    >>> both.fit_transform(np.ones((3, 2))).shape
+    (3, 8)
+    >>> both.get_params()["slfn__width"]
+    5
+    """
+
+    def __init__(self, maps: Any = ()):
+        self.maps = maps
+
+    @classmethod
+    def of(cls, *parts: Any) -> Concat:
+        """Concatenate maps, the parts, naming each after its class and flattening concatenations."""
+        flat = []
+        for part in parts:
+            flat += [member for _, member in part.maps] if isinstance(part, Concat) else [part]
+        kinds = [type(m).__name__.lower() for m in flat]
+        names = [
+            kind if kinds.count(kind) == 1 else f"{kind}{kinds[: i + 1].count(kind)}"
+            for i, kind in enumerate(kinds)
+        ]
+        return cls(list(zip(names, flat, strict=True)))
+
+    @property
+    def width_(self) -> int:
+        """The number of features of all maps together."""
+        return int(self.ends_[-1])
+
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its maps learn from."""
+        return tuple(sorted({what for _, member in self.maps for what in learns_from(member)}))
+
+    @property
+    def sees_given_points(self) -> bool:  # type: ignore[override]
+        """Whether one of the maps wants the points as they are given; the others then see the unit cube."""
+        return any(getattr(member, "sees_given_points", False) for _, member in self.maps)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The box of the points, if some maps see them as given and others in the unit cube."""
+        return {} if self.box_ is None else {"box_": self.box_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        self._fit_members(X, y)
+
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        self._see(X)
+        ready = self._fit_members(X, y)
+        require_features(len(X), self.width_)
+        out = np.empty((len(X), self.width_), self.dtype_)
+        for rows in self._blocks(len(X)):
+            for i, own in enumerate(ready):
+                columns = slice(self.ends_[i], self.ends_[i + 1])
+                if own is not None:
+                    out[rows, columns] = own[rows]
+                else:
+                    out[rows, columns] = features(self.members_[i], self._for_member(i, X[rows]))
+        return out
+
+    def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
+        """Fit every map to (X, y); the features of those that come with the fit."""
+        if not self.maps:
+            raise InputError('maps must be a list of (name, feature map), such as [("linear", Linear())].')
+        self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]) if self.sees_given_points else None
+        self.members_ = [clone(member, safe=False) for _, member in self.maps]
+        ready: list[np.ndarray | None] = []
+        for i, member in enumerate(self.members_):
+            own = self._for_member(i, X)
+            at_once = getattr(member, "features_come_with_fit", False)
+            ready.append(fit_features(member, own, y) if at_once else None)
+            if not at_once:
+                fit_map(member, own, y)
+        # Any transformer may be a member, so ask for its width by example.
+        widths = [features(m, self._for_member(i, X[:1])).shape[1] for i, m in enumerate(self.members_)]
+        self.ends_ = np.cumsum([0, *widths])
+        return ready
+
+    def _for_member(self, i: int, X: np.ndarray) -> np.ndarray:
+        """What of X member i sees: all of it, or points in the unit cube."""
+        if self.box_ is None or getattr(self.members_[i], "sees_given_points", False):
+            return X
+        return in_unit_cube(X, self.box_)
+
+    def derive(self) -> None:
+        """Find which columns belong to which member, all of them feature maps of this library."""
+        self.box_ = self.__dict__.get("box_")
+        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        for i, member in enumerate(self.members_):
+            out[:, self.ends_[i] : self.ends_[i + 1]] = features(member, self._for_member(i, X))
+
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        ends = self.ends_
+        return np.sum(
+            [
+                features_times(member, self._for_member(i, X), R[ends[i] : ends[i + 1]])
+                for i, member in enumerate(self.members_)
+            ],
+            axis=0,
+        )
+
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        ends = self.ends_
+        parts = [
+            features_times_and_rest(member, self._for_member(i, X), R[ends[i] : ends[i + 1]])
+            for i, member in enumerate(self.members_)
+        ]
+        rests = [rest for _, rest in parts if rest is not None]
+        return np.sum([times for times, _ in parts], axis=0), np.sum(rests, axis=0) if rests else None
+
+    def _jet(self, X: Jet) -> Jet:
+        seen = X if self.box_ is None else jet_in_unit_cube(X, self.box_)
+        parts = [
+            jet_of(member, X if getattr(member, "sees_given_points", False) else seen)
+            for member in self.members_
+        ]
+        return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings, with those of the members as ``name__setting`` if `deep`."""
+        return self._get_params("maps", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings to the params given, those of members as ``name__setting``."""
+        self._set_params("maps", **params)
+        return self
+
+
+class Several(Concat):
+    """One map for each of several input functions, their features side by side or multiplied.
+
+    Multiplied, as in MIONet (Jin, Meng, Lu 2022), feature l is the product of feature l of every map, so that
+    all must have the same width.
+
+    Parameters
+    ----------
+    maps : dictionary of feature maps by the names of the input functions, or a list of (name, map).
+    combine : "concat" or "product".
+    shapes : the shape of each input function; None: those of the dictionary that `ELMDeepONet.fit` is given.
+
+    Examples
+    --------
+    >>> from elmonet.features import SLFN
+    >>> both = Several({"f": SLFN(5, random_state=0), "k": SLFN(5, random_state=1)}, "product", [(3,), (1,)])
+    >>> both.fit_transform(np.ones((2, 4))).shape
+    (2, 5)
+    """
+
+    def __init__(self, maps: Any = (), combine: str = "concat", shapes: Any = None):
+        self.maps = list(maps.items()) if isinstance(maps, dict) else maps
+        self.combine = combine
+        self.shapes = shapes
+
+    @property
+    def width_(self) -> int:
+        """The number of features: of all maps together, or, multiplied, of one."""
+        return int(self.ends_[1] if self.combine == "product" else self.ends_[-1])
+
+    def derive(self) -> None:
+        """Find which inputs and which features belong to which map."""
+        choice(self.combine, "combine", ("concat", "product"))
+        if self.shapes is None or len(self.shapes) != len(self.maps):
+            raise InputError(
+                f"Several has {len(self.maps)} maps and must know the shapes of as many input functions: fit "
+                "the model to a dictionary of arrays with the same names, or set shapes=."
+            )
+        super().derive()
+        widths = np.diff(self.ends_)
+        if self.combine == "product" and len(set(widths.tolist())) > 1:
+            raise InputError(
+                f"to be multiplied, all maps must have the same width; they have {widths.tolist()}."
+            )
+        self._derive_inputs()
+
+    def _derive_inputs(self) -> None:
+        self.shapes_ = [tuple(int(n) for n in shape) for shape in self.shapes]
+        self._inputs = np.cumsum([0] + [prod(shape) for shape in self.shapes_])
+
+    def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
+        if self.shapes is not None:
+            self._derive_inputs()
+        ready = super()._fit_members(X, y)
+        self.derive()
+        return ready
+
+    def _for_member(self, i: int, X: np.ndarray) -> np.ndarray:
+        own = X[:, self._inputs[i] : self._inputs[i + 1]]
+        return own.reshape(len(X), *self.shapes_[i])
+
+    def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
+        kind = Concat if self.combine == "concat" else FeatureMap
+        return kind._fit_transform(self, X, y)
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        if self.combine == "concat":
+            super()._write(X, out)
+            return
+        out[:] = 1
+        for i, member in enumerate(self.members_):
+            out *= features(member, self._for_member(i, X))
+
+    def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        return super()._times(X, R) if self.combine == "concat" else FeatureMap._times(self, X, R)
+
+    def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        kind = Concat if self.combine == "concat" else FeatureMap
+        return kind._times_and_rest(self, X, R)
+
+    def _jet(self, X: Jet) -> Jet:
+        return FeatureMap._jet(self, X)  # of input functions, not of points
+
+
+class PerComponent(FeatureMap):
+    """One trunk for each component of the outputs.
+
+    The points have the number of the component as their last coordinate: a function of y with c components is
+    one function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zeros for
+    the other trunks. `ELMDeepONet` puts this around its trunk if the outputs have components.
+
+    Parameters
+    ----------
+    trunk : the feature map of which each component gets a copy.
+
+    Examples
+    --------
+    >>> from elmonet.features import Legendre
+    >>> PerComponent(Legendre(1)).fit_transform([[0.0, 0], [1.0, 0], [0.0, 1], [1.0, 1]])
+    array([[ 1., -1.,  0.,  0.],
+           [ 1.,  1.,  0.,  0.],
+           [ 0.,  0.,  1., -1.],
+           [ 0.,  0.,  1.,  1.]])
+    """
+
+    def __init__(self, trunk: Any = None):
+        self.trunk = trunk
+
+    @property
+    def width_(self) -> int:
+        """The number of features of all components together."""
+        return int(self.ends_[-1])
+
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its trunk learns from."""
+        return learns_from(self.trunk)
+
+    @property
+    def sees_given_points(self) -> bool:  # type: ignore[override]
+        """As its trunk."""
+        return getattr(self.trunk, "sees_given_points", False)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """The values of the last coordinate, one for each component."""
+        return {"levels_": self.levels_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        if X.ndim != 2 or X.shape[1] < 2:
+            raise InputError(
+                f"PerComponent needs points (M, d + 1), the component's number last; got {X.shape}."
+            )
+        self.levels_ = np.unique(X[:, -1])
+        self.members_ = []
+        for level in self.levels_:
+            own = X[:, -1] == level
+            self.members_.append(
+                fit_map(clone(self.trunk, safe=False), X[own, :-1], None if y is None else np.asarray(y)[own])
+            )
+        self.derive()
+
+    def derive(self) -> None:
+        """Find which columns belong to which component."""
+        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        out[:] = 0
+        component = np.abs(X[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                out[own, self.ends_[i] : self.ends_[i + 1]] = features(member, X[own, :-1])
+
+    def _jet(self, X: Jet) -> Jet:
+        if X.orders[-1]:
+            raise InputError("the last coordinate is the number of a component: its order must be 0.")
+        found = np.zeros((*X.coefficients.shape[:-1], self.width_))
+        component = np.abs(X.value[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                points = Jet(X.coefficients[..., 0, own, :-1], X.orders[:-1])
+                found[..., 0, own, self.ends_[i] : self.ends_[i + 1]] = jet_of(member, points).coefficients
+        return Jet(found, X.orders)

@@ -1,0 +1,227 @@
+"""Fits to outputs that are not all known at the same points: common points with gaps, or scattered points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from elmonet.errors import InputError
+from elmonet.features.base import checked_features, features_of, fit_features, fit_map, learns_from
+from elmonet.linalg import product, squared_norm
+from elmonet.memory import require_features
+from elmonet.solve import Solution
+from elmonet.solve.gaps import Features, Gaps, solved_directly
+from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, UnalignedFit, WithGaps, resolved
+from elmonet.solve.problem import Span, lifted
+from elmonet.solve.spectral import Spectrum
+
+__all__ = ["UnalignedOperator", "degrees", "fit_scattered", "fit_with_gaps"]
+
+_WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
+_MOST = 1.5  # times the values that are known of a function, beyond which wider trunks are not tried
+_GAIN = 0.9  # of the error, for which a wider trunk is worth its time
+_ALL = 1e-8  # of the outputs: a trunk that misses no more keeps all of them
+_SOME = 30  # points that are enough to choose a first alpha
+
+
+@dataclass(frozen=True)
+class UnalignedOperator:
+    """A fitted branch, a fitted trunk, and the `Solution` between them."""
+
+    branch: Any
+    trunk: Any
+    solution: Solution
+
+
+def fit_with_gaps(
+    Z: np.ndarray,
+    y: np.ndarray,
+    P: np.ndarray,
+    branch: Any,
+    trunk: Any,
+    alpha: float | None,
+    weights: np.ndarray | None = None,
+) -> UnalignedOperator:
+    """Fit outputs at common points, some of which are missing; these are left out.
+
+    A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every
+    point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it.
+
+    Parameters
+    ----------
+    Z : (N, ...), inputs as the branch sees them.
+    y : (N, M), NaN where a value is missing.
+    P : (M, d), points as the trunk sees them.
+    branch, trunk : feature maps that are not fitted.
+    alpha : the ridge parameter (0: a pseudoinverse), or None to choose it by functions held out.
+    weights : (N,), square roots of how much each function counts.
+
+    Raises `InputError` if there is a point without any value.
+    """
+    started, known = perf_counter(), ~np.isnan(y)
+    never = np.flatnonzero(~known.any(axis=0))
+    if never.size:
+        raise InputError(
+            f"{never.size} points have no value in any function (the first: point {never[0]}). Remove them "
+            "from y and points."
+        )
+    w = np.ones(len(Z)) if weights is None else weights
+    data = _Gappy(_branch_features(branch, Z) * w, known, y.astype(float) * w[:, None], alpha)
+    filled, near, whole = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None], None, False
+    looks = 2 if "outputs" in learns_from(trunk) else 1
+    if looks > 1:
+        # Without a trunk every point is fitted by itself, and some of them are enough for a rough alpha.
+        some = np.unique(np.linspace(0, len(P) - 1, _SOME).astype(int))
+        first = data.problem(np.eye(len(some)), some).choose(alpha, rough=True)
+        near, filled = first.alpha, data.filled(np.eye(len(P)), first)
+    for look in range(looks):
+        fit_map(trunk, P, (filled / w[:, None]).T)
+        span = Span(features_of(trunk, P, "trunk").astype(float))
+        outside = filled - product(product(filled, span.Q), span.Q.T)
+        whole = looks > 1 and np.linalg.norm(outside) <= _ALL * np.linalg.norm(filled)
+        if whole or look == looks - 1:
+            break
+        # The trunk keeps only a part of what it has seen: so let it see the best there is.
+        first = data.problem(span.Q).choose(alpha, near, rough=True)
+        near, filled = first.alpha, data.filled(span.Q, first)
+    problem = data.problem(span.Q)
+    choice = data.choose_without_trunk(problem, span.Q, near) if whole else problem.choose(alpha, near)
+    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, started))
+
+
+def fit_scattered(
+    Z: np.ndarray,
+    index: np.ndarray,
+    places: np.ndarray,
+    values: np.ndarray,
+    branch: Any,
+    trunks: Iterable[Any],
+    alpha: float | None,
+    weights: np.ndarray | None = None,
+) -> UnalignedOperator:
+    """Fit outputs of which every function is known at points of its own.
+
+    Parameters
+    ----------
+    Z : (N, ...), inputs as the branch sees them.
+    index, places, values : (K,), (K, d) and (K,): value k is that of function index[k] at places[k], as
+        the trunk sees them.
+    branch : feature map that is not fitted.
+    trunks : feature maps that are not fitted, in the order in which they are tried; the first that gains
+        little is the last.
+    alpha : the ridge parameter (0: a pseudoinverse), or None to choose it by functions held out.
+    weights : (N,), square roots of how much each function counts.
+
+    Raises `InputError` for a trunk that learns from outputs.
+    """
+    started, n = perf_counter(), len(Z)
+    w = np.ones(n) if weights is None else weights
+    order = np.argsort(index, kind="stable")
+    order = order[w[index[order]] > 0]
+    index, places, values = index[order], places[order], values[order] * w[index[order]]
+    spectrum = _spectrum(_branch_features(branch, Z) * w, alpha)
+    best: tuple[Choice, Unaligned, Span, Any] | None = None
+    near = None
+    for trunk in trunks:
+        _require_no_learning(trunk)
+        require_features(len(places), fit_map(trunk, places[:2]).width_)
+        fit_map(trunk, places)
+        # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
+        span = Span(features_of(trunk, places, "trunk").astype(float) / np.sqrt(n))
+        known = AtScatteredPoints(span.Q * np.sqrt(n), index, n)
+        problem = Unaligned(known, spectrum, values.astype(float))
+        choice = problem.choose(alpha, near)
+        if best is None or choice.error < best[0].error:
+            gained = best is None or choice.error < _GAIN * best[0].error
+            best = choice, problem, span, trunk
+            near = choice.alpha
+            if gained:
+                continue
+        break
+    assert best is not None
+    choice, problem, span, trunk = best
+    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, started))
+
+
+def degrees(d: int, known: float) -> list[int]:
+    """Of polynomials in d variables that are worth a try if so many values of a function are known."""
+    found = [next(g for g in range(1, 1000) if comb(g + d, d) >= width) for width in _WIDTHS]
+    first, *more = dict.fromkeys(found)
+    return [first, *(degree for degree in more if comb(degree + d, d) <= _MOST * known)]
+
+
+class _Gappy:
+    """Outputs y (N, M) with gaps, and the features B (p1, N) of their inputs."""
+
+    def __init__(self, B: np.ndarray, known: np.ndarray, y: np.ndarray, alpha: float | None):
+        self.known, self.y, self.alpha = known, y, alpha
+        self.features = Features(B)
+
+    def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
+        """At some of the points, with an orthonormal basis Q of the trunk there."""
+        known, y = self.known[:, points], self.y[:, points]
+        if solved_directly(Q, known, self.features, self.alpha):
+            return Gaps(Q, known, self.features, y)
+        return Unaligned(WithGaps(Q, known), self._spectrum, y[known])
+
+    def filled(self, Q: np.ndarray, choice: Choice) -> np.ndarray:
+        """The outputs, with the gaps filled by a fit with this basis."""
+        C = self.problem(Q).fit(replace(choice, guess=None)).C
+        return np.where(self.known, self.y, product(product(Q, C), self.features.B).T)
+
+    def choose_without_trunk(self, problem: Gaps | Unaligned, Q: np.ndarray, near: float | None) -> Choice:
+        """Choose alpha for a trunk that keeps all outputs, by fits of every point by itself if that is cheap.
+
+        Such a trunk changes next to nothing of the fit, which is then where an iteration with it begins.
+        """
+        everywhere = self.problem(np.eye(len(Q)))
+        if isinstance(problem, Gaps) or isinstance(everywhere, Unaligned):
+            return problem.choose(self.alpha, near)
+        choice = everywhere.choose(self.alpha, near)
+        return replace(choice, guess=problem.guess(product(Q.T, everywhere.fit(choice).C)))
+
+    @cached_property
+    def _spectrum(self) -> Spectrum:
+        return _spectrum(self.features.B, self.alpha)
+
+
+def _spectrum(B: np.ndarray, alpha: float | None) -> Spectrum:
+    """From a Gram matrix, unless alpha is below what that resolves."""
+    return Spectrum.from_gram(B) if resolved(alpha, squared_norm(B)) else Spectrum.from_svd(B)
+
+
+def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
+    """B (p1, N), in double precision."""
+    return checked_features(fit_features(branch, Z), branch, Z, "branch").T.astype(float)
+
+
+def _require_no_learning(trunk: Any) -> None:
+    if "outputs" in learns_from(trunk):
+        raise InputError(
+            "POD needs outputs at common points, and these are scattered. Give no trunk, which takes "
+            "polynomials, or give Legendre(degree), Sinusoid or SLFN."
+        )
+
+
+def _solution(fit: UnalignedFit, choice: Choice, span: Span, started: float) -> Solution:
+    return Solution(
+        **lifted(span, fit.C),
+        rank_T=span.rank,
+        rank_B=fit.rank_B,
+        cutoff=fit.cutoff,
+        condition=fit.condition,
+        residual=fit.residual,
+        alpha=choice.alpha,
+        expected_error=choice.error,
+        error_kind="held out",
+        seconds=perf_counter() - started,
+        method=fit.method,
+        alphas=choice.alphas,
+        path=choice.path,
+    )

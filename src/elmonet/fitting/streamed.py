@@ -1,0 +1,321 @@
+"""The fit to functions that come in blocks: sums over them are all that is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from elmonet.checks import positive_integer
+from elmonet.data.lazy import Blocks, is_dask
+from elmonet.errors import FileError, InputError
+from elmonet.features.base import features_of, fit_features, fit_map, learns_from
+from elmonet.fitting.executors import LeaveOut, LookAtInputs, OnDask, OnThreads, Reduction, SumUp
+from elmonet.fitting.fitted import Fitted
+from elmonet.fitting.operator import Operator
+from elmonet.fitting.prepare import refuse_learning
+from elmonet.forms.inputs import InputForm
+from elmonet.forms.outputs import OutputForm
+from elmonet.forms.transforms import Affine
+from elmonet.memory import available, block_rows, bytes_of
+from elmonet.modelfile.recipe import describe_map
+from elmonet.modelfile.store import digest, read, write
+from elmonet.progress import progress_bar
+from elmonet.solve import Ridge
+from elmonet.solve.problem import Span
+from elmonet.solve.streamed import LeftOut, solve_sums, worth_a_triangle
+from elmonet.solve.sums import GramSums, TriangularSums
+
+__all__ = ["BlockFit", "Checkpoint", "fit_source", "fit_stored", "predict_dask"]
+
+_EVERY = 20.0  # seconds between two writes
+
+
+class Checkpoint:
+    """The file of one fit. It belongs to certain data, features and a version: others are refused."""
+
+    def __init__(self, path: str | os.PathLike[str], blocks: Blocks):
+        self.path, self.blocks = Path(path), blocks
+        self._written = monotonic()
+
+    def exists(self) -> bool:
+        """Whether there is something to go on from."""
+        return self.path.exists()
+
+    def write_if_due(self, fit: Any) -> None:
+        """Write the state, if the last one is old enough."""
+        if monotonic() - self._written >= _EVERY:
+            self.write(fit)
+
+    def write(self, fit: Any) -> None:
+        """Write the state of a `BlockFit`, atomically."""
+        arrays: dict[str, np.ndarray] = {}
+        scale = fit.reduction.inputs.scale
+        if scale is not None:
+            arrays |= {"shift": scale.shift, "scale": scale.scale}
+        header = {"checkpoint": fit.state(arrays), "belongs_to": self._belongs_to(fit)}
+        write(self.path, header, arrays)
+        self._written = monotonic()
+
+    def resume(self, begin: Any) -> Any:
+        """The `BlockFit` that ``begin(scale)`` gives, in the state of the file."""
+        header, arrays = read(self.path)
+        if not header.get("checkpoint"):
+            raise FileError(f"{str(self.path)!r} is a model, not a checkpoint: give another name.")
+        fit = begin(Affine(arrays["shift"], arrays["scale"]) if "shift" in arrays else None)
+        was, now = header["belongs_to"], self._belongs_to(fit)
+        for what in now:
+            if was.get(what) != now[what]:
+                raise FileError(
+                    f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ (there: "
+                    f"{was.get(what)}; here: {now[what]}). Remove the file to begin again, or name another."
+                )
+        fit.resume(header["checkpoint"], arrays)
+        return fit
+
+    def remove(self) -> None:
+        """The fit is done: nothing to go on from."""
+        self.path.unlink(missing_ok=True)
+
+    def _belongs_to(self, fit: Any) -> dict[str, str]:
+        """What must be the same for a fit to go on."""
+        u, s = self.blocks.u, self.blocks.s
+        ends = [
+            part
+            for start in (0, self.blocks.functions - 1)
+            for part in (u[start : start + 1], s[start : start + 1])
+        ]
+        content = digest([np.asarray(part) for part in ends])[:16]
+        return {
+            "version": version("elmonet"),
+            "data": f"{tuple(u.shape)} -> {tuple(s.shape)}, {content}",
+            "features": digest([np.frombuffer(fit.fingerprint().encode(), np.uint8)])[:16],
+            "points": digest([fit.outputs.points])[:16],
+        }
+
+
+_GROWN = 1.1  # times the functions with which alpha was chosen, before it is chosen again
+_SETTLED = 2  # times p1: functions after which it is decided how to sum up the rest
+
+
+class BlockFit:
+    """A fit that can go on: forms, features, and the sums over all functions so far.
+
+    Parameters
+    ----------
+    inputs, outputs : the forms, with their scaling.
+    branch, trunk : feature maps that are not fitted yet. The branch may not learn from inputs.
+    solver : `Ridge` or `Pinv`.
+    """
+
+    def __init__(self, inputs: InputForm, outputs: OutputForm, branch: Any, trunk: Any, solver: Any):
+        refuse_learning(branch, "branch")
+        refuse_learning(trunk, "trunk")
+        self.outputs, self.trunk, self.solver = outputs, trunk, solver
+        width = fit_features(branch, inputs.seen(np.ones((1, *inputs.shape)))).shape[1]
+        span = None
+        if "outputs" not in learns_from(trunk):
+            P = outputs.seen()
+            span = Span(features_of(fit_map(trunk, P), P, "trunk"))
+        self.reduction = Reduction(inputs, outputs, branch, width, span)
+        self.settled = self._way_to_sum() != "auto"
+        self.sums: Any = self._task(GramSums if self._way_to_sum() == "gram" else TriangularSums).empty()
+        self._choice: tuple[float | None, int] = (None, 0)
+
+    @property
+    def functions(self) -> int:
+        """How many were taken in."""
+        return self.sums.functions
+
+    def add(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Take in rows X (n, ...) and y (n, c M); once there are enough, decide how to go on."""
+        self.reduction.add(self.sums, X, y)
+        if not self.settled and self.functions >= _SETTLED * self.reduction.width:
+            self.settled = True
+            if not worth_a_triangle(self.sums, self.solver):
+                self.sums = self.sums.gram()
+
+    def merge(self, other: BlockFit) -> None:
+        """Take in the functions of another fit with the same features."""
+        if self.fingerprint() != other.fingerprint() or not np.array_equal(
+            self.outputs.points, other.outputs.points
+        ):
+            raise InputError(
+                "the models differ in features, scaling or points, so that their sums cannot be added. Give "
+                "both the same random_state, and scale_inputs=False or the same first batch."
+            )
+        theirs: Any = other.sums
+        if type(theirs) is not type(self.sums):
+            self.sums, theirs = (s.gram() if hasattr(s, "gram") else s for s in (self.sums, theirs))
+        self.sums.merge(theirs)
+
+    def solve(self, alpha: float | None = None) -> Fitted:
+        """Find the operator; alpha is the solver's unless it is given here."""
+        return self._solved(alpha)[0]
+
+    def fingerprint(self) -> str:
+        """Equal for fits that make the same sums."""
+        r = self.reduction
+        arrays: dict[str, np.ndarray] = {}
+        record = describe_map(r.branch, "branch", arrays, weights=False)
+        if r.inputs.scale is not None:
+            arrays |= {"shift": r.inputs.scale.shift, "scale": r.inputs.scale.scale}
+        if r.span is not None:
+            arrays["basis"] = r.span.Q
+        if r.outputs.sizes is not None:
+            arrays["sizes"] = r.outputs.sizes
+        settings = repr(sorted(record.items(), key=str)) + str(r.inputs.logarithms)
+        return settings + digest([arrays[name] for name in sorted(arrays)])
+
+    def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+        """What a file needs to go on; the sums go to its arrays."""
+        arrays |= {f"sums.{name}": array for name, array in self.sums.arrays().items()}
+        return {"method": self.sums.method, "settled": self.settled}
+
+    def resume(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Put the sums of a file in the place of those that there are."""
+        self.settled = state["settled"]
+        kind = GramSums if state["method"] == GramSums.method else TriangularSums
+        stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
+        self.sums = kind.of(stored)
+
+    def _solved(self, alpha: float | None) -> tuple[Fitted, Any, np.ndarray, Span]:
+        """The fitted operator; the factor, alphas and span that a pass to leave functions out needs."""
+        P, sums, span, trunk = self.outputs.seen(), self.sums, self.reduction.span, self.trunk
+        if span is None:
+            trunk = fit_map(clone(self.trunk), P, sums.outputs())
+            span = Span(features_of(trunk, P, "trunk"))
+            sums = sums.projected(span.Q)
+        if alpha is None and self.functions < _GROWN * self._choice[1]:
+            alpha = self._choice[0]
+        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha)
+        if solution.path is not None:
+            self._choice = solution.alpha, self.functions
+        operator = Operator.of(self.reduction.branch, trunk, solution, features_of(trunk, P, "trunk"))
+        return Fitted(self.reduction.inputs, self.outputs, operator, solution), factor, alphas, span
+
+    def _task(self, kind: Any) -> SumUp:
+        return SumUp(self.reduction, kind)
+
+    def _way_to_sum(self) -> str:
+        return getattr(self.solver, "sums", "auto")
+
+
+def fit_source(
+    begin: Any, source: Any, *, scale: bool, checkpoint: Checkpoint | None = None
+) -> tuple[BlockFit, Fitted]:
+    """A fit to all functions of a source (`OnThreads`, `OnDask`), in two or three passes over them.
+
+    ``begin(scale)`` gives the `BlockFit` that takes in no function yet, with a scaling of the inputs.
+    """
+    if checkpoint is not None and checkpoint.exists():
+        fit = checkpoint.resume(begin)
+    else:
+        found = None
+        if scale:
+            inputs = begin(None).reduction.inputs.scaled_by(None)
+            found = source.reduce("looking at the inputs", LookAtInputs(inputs)).standardise()
+        fit = begin(found)
+    enough = _SETTLED * fit.reduction.width
+    if not fit.settled and fit.functions == 0 and source.functions >= enough:
+        fit.add(*fit.reduction.rows(*source.head(enough)))
+        fit.sums = fit._task(type(fit.sums)).empty()
+    after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
+    source.reduce(
+        "summing up",
+        fit._task(type(fit.sums)),
+        into=fit.sums,
+        begin=fit.functions,
+        after=after,
+    )
+    if checkpoint is not None and checkpoint.exists():
+        checkpoint.write(fit)  # all functions are in: what is left is quick
+    with source.all_threads():
+        fitted, factor, alphas, span = fit._solved(None)
+    solver = fit.solver
+    if not (isinstance(solver, Ridge) and solver.alpha == "loo") or fitted.solution.error_kind != "gcv":
+        return fit, fitted
+    left_out = LeftOut(factor, alphas, len(fit.outputs.places()))
+    totals = source.reduce("leaving functions out", LeaveOut(fit.reduction, left_out, span))
+    alpha, error = left_out.best(totals.values)
+    fitted = fit.solve(alpha)
+    if error is None:  # rounding hides it at every alpha
+        return fit, fitted
+    solution = replace(fitted.solution, expected_error=error, error_kind="leave-one-out")
+    return fit, replace(fitted, solution=solution)
+
+
+_FEW = 16  # functions from which the form of the data is found
+_PART = 0.5  # of the available memory, if no limit is given
+Begin = Callable[[tuple[np.ndarray, np.ndarray], Affine | None], BlockFit]
+
+
+def fit_stored(
+    begin: Begin,
+    u: Any,
+    s: Any,
+    *,
+    scale: bool,
+    memory: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
+    workers: int | None = None,
+    progress: Any = False,
+) -> tuple[BlockFit, Fitted]:
+    """The fit to u (N, ...) and s (N, ...); ``begin(few functions, scale)`` gives one that is still empty.
+
+    The other arguments are those of `fit_blocks`.
+    """
+    if is_dask(u) or is_dask(s):
+        source = OnDask(u, s)
+        first = source.head(_FEW)
+        return fit_source(lambda found: begin(first, found), source, scale=scale)
+    workers = _cores() if workers is None else positive_integer(workers, "workers")
+    limit = int(_PART * available()) if memory is None else bytes_of(memory)
+    bar = progress_bar() if progress is True else nullcontext(progress or None)
+    with bar as hook, threadpool_limits(1):  # the workers are the threads
+        first = Blocks(u, s, rows=_FEW).read(0)
+        rows = _rows(begin(first, None), limit, workers)
+        blocks = Blocks(u, s, min(rows, int(u.shape[0])))
+        file = None if checkpoint is None else Checkpoint(Path(checkpoint), blocks)
+        on_threads = OnThreads(blocks, workers, hook)
+        found = fit_source(lambda scale: begin(first, scale), on_threads, scale=scale, checkpoint=file)
+    if file is not None and not keep_checkpoint:
+        file.remove()
+    return found
+
+
+def predict_dask(model: Any, fitted: Fitted, u: Any, points: Any = None) -> Any:
+    """The predictions for a Dask array u (N, ...), as a Dask array that is not computed yet."""
+    shape = fitted.output_shape(points)
+    u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
+    return u.map_blocks(
+        model.predict,
+        points,
+        token="predict",
+        dtype=fitted.outputs.dtype,
+        drop_axis=list(range(1, u.ndim)),
+        new_axis=list(range(1, 1 + len(shape))),
+        chunks=(u.chunks[0], *((size,) for size in shape)),
+    )
+
+
+def _rows(fit: BlockFit, limit: int, workers: int) -> int:
+    """How many functions a block may hold."""
+    r = fit.reduction
+    M = len(r.outputs.places())
+    q = M if r.span is None else r.span.rank
+    return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.width, q=q)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

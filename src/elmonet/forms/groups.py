@@ -1,0 +1,135 @@
+"""Functions that belong together, and are left out together: those that are said, steps, near repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from elmonet.checks import plain
+from elmonet.errors import InputError
+
+__all__ = ["Groups", "find_groups", "given_groups"]
+
+_NEAR = 1e-4  # part of the functions' spread, below which two of them are nearly the same
+_TIGHT = 3.0  # times that: how far apart functions of a group of near repeats may be
+_DIRECTIONS = 3  # random ones, along which functions are compared first
+_MOST_PAIRS = 2_000_000  # that are compared
+_BLOCK = 10_000  # of them at a time
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A number for each function (N,), the same for those that are left out together; and a word on why."""
+
+    numbers: np.ndarray
+    told: str
+
+    def of(self, rows: Any) -> Groups | None:
+        """Of some of the functions; None if no two of them belong together."""
+        return _together(self.numbers[rows], self.told)
+
+
+def given_groups(groups: Any, n: int) -> Groups | None:
+    """Of labels, one for each of n functions."""
+    labels = np.asarray(plain(groups))
+    if labels.shape != (n,):
+        raise InputError(
+            f"groups must hold one label for each of the {n} functions, such as the number of the run it "
+            f"comes from; got the shape {labels.shape}."
+        )
+    numbers = np.unique(labels, return_inverse=True)[1].ravel()
+    return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole")
+
+
+def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
+    """Steps of trajectories, where an output is the input of another function, and near repeats of inputs.
+
+    A function whose neighbours in time are known, or one that is nearly its own, is not new: the error of
+    leaving it out alone says nothing of new functions.
+    """
+    n = len(X)
+    if n < 2 or y.dtype == object:
+        return None
+    X = X.reshape(n, -1)
+    steps, near = _linked(X, y.reshape(n, -1)), _near_repeats(X)
+    told = []
+    if len(steps):
+        told.append("outputs are the inputs of other functions: each trajectory is left out as a whole")
+    if len(near):
+        told.append(f"{len(np.unique(near))} inputs are nearly repeats of others and left out with them")
+    pairs = np.concatenate([steps, near])
+    if not len(pairs):
+        return None
+    sentence = "; ".join(told)
+    return _together(_connected(pairs, n), sentence)
+
+
+def _together(numbers: np.ndarray, told: str) -> Groups | None:
+    return None if len(np.unique(numbers)) == len(numbers) else Groups(numbers, told)
+
+
+def _linked(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Pairs (K, 2) of functions, the output of the first being the input of the second, to the last bit."""
+    if X.shape[1] != y.shape[1]:
+        return np.empty((0, 2), int)
+    along = np.random.default_rng(0).standard_normal((1, X.shape[1]))
+    inputs, outputs = _exactly(X, along), _exactly(y, along)
+    order = np.argsort(inputs, kind="stable")
+    place = np.minimum(np.searchsorted(inputs[order], outputs), len(X) - 1)
+    follower = order[place]
+    found = np.flatnonzero(inputs[follower] == outputs)
+    found = found[[np.array_equal(y[i], X[follower[i]]) and follower[i] != i for i in found]]
+    return np.stack([found, follower[found]], axis=1)
+
+
+def _exactly(rows: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """One number for each row, the same for equal rows whatever the kernel: sums without BLAS."""
+    return np.sum(rows * along, axis=1)
+
+
+def _near_repeats(X: np.ndarray) -> np.ndarray:
+    """Pairs (K, 2) of functions whose distance is a small part of the spread."""
+    n = len(X)
+    centred = X - X.mean(axis=0)
+    limit = _NEAR * float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
+    directions = np.random.default_rng(1).standard_normal((X.shape[1], _DIRECTIONS))
+    directions /= np.linalg.norm(directions, axis=0)
+    seen = centred @ directions  # differences along a unit vector are at most the distance
+    order = np.argsort(seen[:, 0], kind="stable")
+    ends = np.searchsorted(seen[order, 0], seen[order, 0] + limit, side="right")
+    counts = ends - np.arange(n) - 1
+    if limit == 0 or counts.sum() == 0 or counts.sum() > _MOST_PAIRS:
+        return np.empty((0, 2), int)
+    first = np.repeat(np.arange(n), counts)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    pairs = order[np.stack([first, second], axis=1)]
+    pairs = pairs[np.all(np.abs(seen[pairs[:, 0]] - seen[pairs[:, 1]]) <= limit, axis=1)]
+    pairs = pairs[_distances(centred, pairs) <= limit]
+    # A chain of near neighbours, of which the ends are far apart, is a dense family of functions.
+    which = _connected(pairs, n)
+    _, leader = np.unique(which, return_index=True)
+    members = np.unique(pairs)
+    reach = np.zeros(len(leader))
+    np.maximum.at(
+        reach, which[members], _distances(centred, np.stack([members, leader[which[members]]], axis=1))
+    )
+    return pairs[reach[which[pairs[:, 0]]] <= _TIGHT * limit]
+
+
+def _distances(X: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Of pairs (K, 2) of rows, some at a time."""
+    found = np.empty(len(pairs))
+    for start in range(0, len(pairs), _BLOCK):
+        first, second = pairs[start : start + _BLOCK].T
+        found[start : start + _BLOCK] = np.linalg.norm(X[first] - X[second], axis=1)
+    return found
+
+
+def _connected(pairs: np.ndarray, n: int) -> np.ndarray:
+    """A number (n,) for each function, the same for those that pairs connect."""
+    graph = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
+    return connected_components(graph, directed=False)[1]

@@ -1,0 +1,227 @@
+"""Training functions and their form, from what came to `fit`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from elmonet.checks import coordinates, outputs, plain, weights
+from elmonet.data.scattered import Scattered
+from elmonet.errors import FunctionsInColumnsWarning, InputError
+from elmonet.forms.groups import Groups, find_groups, given_groups
+from elmonet.forms.inputs import InputForm, find_inputs, is_array
+from elmonet.forms.outputs import OutputForm, find_outputs, find_scattered, named_components
+from elmonet.interpolation import grid_points
+
+__all__ = ["Training", "is_list_of_points", "place_points", "points_once", "understand", "warn_of_columns"]
+
+_ENOUGH = 8  # rows and columns, below which nothing can be said
+_SMOOTH = 0.1  # times the roughness across, below which values along an axis belong to one function
+_UNRELATED = 1.0  # roughness of values that have little to do with each other; 2 if nothing
+
+
+def warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
+    """Warn if inputs X (N, m) and outputs y (N, M) vary smoothly down the columns, and wildly along the rows.
+
+    Only where the lengths leave it open: without points, or with as many points as functions.
+    """
+    if X.ndim != 2 or y.ndim != 2 or (points is not None and len(y) != y.shape[1]):
+        return
+    if min(*X.shape, *y.shape) < _ENOUGH or np.isnan(y).any():
+        return
+    for A in (X, y):
+        down, along = _roughness(A, 0), _roughness(A, 1)
+        if along < _UNRELATED or down > _SMOOTH * along:
+            return
+    warnings.warn(
+        f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they "
+        "hold one function per column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
+        FunctionsInColumnsWarning,
+        stacklevel=5,
+    )
+
+
+def _roughness(A: np.ndarray, axis: int) -> float:
+    """The mean squared step along an axis, of the variance: 0 if smooth, 2 if neighbours are unrelated."""
+    with np.errstate(over="ignore"):
+        steps, variance = np.mean(np.diff(A, axis=axis) ** 2), np.var(A)
+    return float(steps / variance) if 0 < variance < np.inf else 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training functions as rows, and their form on each side.
+
+    Attributes
+    ----------
+    X : (N, ...), input functions.
+    y : (N, c M), output functions without the lift, NaN where a value is missing; or a `Scattered`.
+    weights : (N,), square roots of the sample weights; None: all functions count alike.
+    groups : functions that are left out together; None: each by itself.
+    """
+
+    X: np.ndarray
+    y: Any
+    inputs: InputForm
+    outputs: OutputForm
+    weights: np.ndarray | None = None
+    groups: Groups | None = None
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values are missing at common points."""
+        return not self.outputs.scattered and bool(np.isnan(self.y).any())
+
+    def of(self, rows: np.ndarray) -> Training:
+        """Some of the functions, by their indices."""
+        y = self.y.of_functions(rows) if self.outputs.scattered else self.y[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        groups = None if self.groups is None else self.groups.of(rows)
+        return replace(self, X=self.X[rows], y=y, weights=weights, groups=groups)
+
+
+def understand(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    points: Any = None,
+    *,
+    sensors: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    gaps: bool = False,
+    lift: Any = None,
+) -> Training:
+    """Check what came to `fit`, find its form, and make it rows. Each array is looked at once.
+
+    `estimator` is told the shape of one input (scikit-learn's ``n_features_in_``); `gaps`: NaN in y means a
+    missing value.
+    """
+    scattered = _scattered_outputs(y, points)
+    names, y = (None, scattered) if scattered is not None else named_components(y)
+    where = None if scattered is not None or points is None else coordinates(place_points(points)[0])
+    inputs, rows = find_inputs(estimator, X, n=_count(y), sensors=sensors, points=where)
+    weight = None if sample_weight is None else weights(sample_weight, len(rows))
+    own = None if groups is None else given_groups(groups, len(rows))
+    if groups is not None and (scattered is not None or gaps):
+        raise InputError(
+            "groups are for outputs without gaps at common points; here, some functions are held out. "
+            "Remove groups, or the functions with gaps."
+        )
+    if scattered is not None:
+        if scattered.n_functions > len(rows):
+            raise InputError(
+                f"index names function {scattered.n_functions - 1}, but X holds {len(rows)} functions "
+                "(counted from 0)."
+            )
+        assert scattered.values is not None
+        form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift)
+        training = Training(rows, data, inputs, form, None if weight is None else np.sqrt(weight))
+        return training if weight is None else training.of(np.flatnonzero(weight))
+    y = outputs(y, len(rows), gaps=gaps)
+    shape = y.shape[1:-1] if names else y.shape[1:]
+    if where is None and sensors is not None:  # outputs of the inputs' size are known at the sensors
+        there = coordinates(place_points(sensors)[0])
+        where = there if len(there) == prod(shape) else None
+    form = find_outputs(y, _training_points(where, shape, inputs, y), names, np.result_type(rows, y), lift)
+    warn_of_columns(rows, y, points)
+    y = form.rows(y)
+    if groups is None and not gaps:
+        own = find_groups(rows, y)
+    if lift is not None:
+        y = y - form.lifted(X, len(rows))
+    training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
+    return training if weight is None else training.of(np.flatnonzero(weight))
+
+
+def points_once(own: Any, points: Any, estimator: str) -> Any:
+    """The points of an estimator, or those that came to `fit`, but not both."""
+    if points is not None and own is not None:
+        raise InputError(f"points were given twice, in {estimator}(points=...) and in fit: give them once.")
+    return own if points is None else points
+
+
+def place_points(points: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Points (M, d), and the grid that they form if they came as (H, W, d): then outputs come back on it."""
+    points = plain(points)
+    if np.ndim(points) <= 2:
+        return points, None
+    points = np.asarray(points)
+    return points.reshape(-1, points.shape[-1]), points.shape[:-1]
+
+
+def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -> bool:
+    """Whether there is an array of points for each function: (M_i, d), or (M_i,) of different lengths.
+
+    For n functions of d = 1 variable, arrays (M_i,) of the same length are such points too.
+    """
+    if not isinstance(points, (list, tuple)) or not all(hasattr(own, "shape") for own in points):
+        return False
+    if all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1:
+        return True
+    return d == 1 and len(points) == n and all(np.shape(own) != (1,) for own in points)
+
+
+def _training_points(
+    points: np.ndarray | None, shape: tuple[int, ...], inputs: InputForm, y: np.ndarray
+) -> np.ndarray:
+    """The points (M, d) of outputs of a shape: as given, or guessed from the inputs if it is safe."""
+    if points is not None:
+        # Of more axes than one, some may count components.
+        M = sum(shape) or 1
+        if len(shape) <= 1 and len(points) != M:
+            columns = (
+                " There are as many points as rows of y: if its functions are columns (as in MATLAB), give "
+                "X.T and y.T."
+                if len(points) == len(y)
+                else ""
+            )
+            raise InputError(
+                f"points must have one row for each of the M = {M} columns of y; got {len(points)} rows."
+                f"{columns} (A grid search or cross-validation that splits points because there are as many "
+                "of them as functions needs them set on the model: ELMDeepONet(points=...).)"
+            )
+        return points
+    if shape in ((), (1,)):
+        return np.zeros((1, 1))
+    if shape not in (inputs.given, inputs.given[1:]):
+        raise InputError(
+            f"points is missing: y has functions of shape {shape} and X has functions of shape "
+            f"{inputs.given}, so the points of the outputs cannot be guessed. Give fit points of shape "
+            f"({', '.join(map(str, shape))}, d)."
+        )
+    return grid_points([np.linspace(0, 1, n) for n in shape])
+
+
+def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
+    """The outputs, if every function is known at points of its own."""
+    if isinstance(y, Scattered):
+        if points is not None:
+            raise InputError("a Scattered holds its own points: do not give points too.")
+        if y.values is None:
+            raise InputError("this Scattered holds points but no values.")
+        return y
+    if is_array(y) and is_array(points) and points.ndim == 3 and points.shape[:2] == y.shape[:2]:
+        return Scattered.of(list(plain(y)), list(plain(points)))  # (N, M) values at points (N, M, d)
+    if not isinstance(y, (list, tuple)) or not isinstance(points, (list, tuple)):
+        return None
+    sizes = [
+        (len(v), len(p))
+        for v, p in zip(y, points, strict=False)
+        if hasattr(v, "__len__") and hasattr(p, "__len__")
+    ]
+    matching = len(y) == len(points) == len(sizes) and all(v == p for v, p in sizes)
+    ragged = len(set(sizes)) > 1
+    own = matching and (ragged or all(is_array(p) for p in points))
+    return Scattered.of(y, points) if own or is_list_of_points(points) else None
+
+
+def _count(y: Any) -> int | None:
+    """How many functions outputs belong to, if that can be told."""
+    if isinstance(y, Scattered) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+        return None
+    return len(y)

@@ -1,5 +1,0 @@
-"""Layers with weights shared by all points, each one linear solve, on top of a global model or of nothing."""
-
-from elmonet.layers.model import LayeredELMDeepONet, load_layers
-
-__all__ = ["LayeredELMDeepONet", "load_layers"]

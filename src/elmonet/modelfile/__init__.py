@@ -1,0 +1,1 @@
+"""The file of a fitted model: a safe container, and what is in it."""

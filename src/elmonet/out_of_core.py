@@ -1,0 +1,86 @@
+"""Models and functions on disk: load a model, fit and predict with arrays that memory does not hold."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from elmonet.checks import positive_integer
+from elmonet.data.lazy import read_rows
+from elmonet.errors import FileError, InputError
+from elmonet.estimators.deeponet import ELMDeepONet
+from elmonet.forms.training import points_once
+from elmonet.layered import load_layers
+from elmonet.modelfile.saving import restore
+from elmonet.modelfile.store import read
+
+__all__ = ["fit_blocks", "load", "predict_blocks"]
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `save` wrote to the file `path`, an `ELMDeepONet` or a `LayeredELMDeepONet`.
+
+    It gives the same predictions, bit for bit.
+
+    Raises `FileError` for anything but a whole model's file.
+    """
+    header, arrays = read(path)
+    if isinstance(header, dict) and header.get("model") == "LayeredELMDeepONet":
+        return load_layers(path)
+    try:
+        return restore(ELMDeepONet, header, arrays)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise FileError(
+            f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
+            f"{error}). It may come from a development version; fit and save the model again."
+        ) from error
+
+
+def fit_blocks(
+    model: ELMDeepONet,
+    u: Any,
+    s: Any,
+    points: Any = None,
+    *,
+    memory: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
+    workers: int | None = None,
+    progress: Any = False,
+) -> ELMDeepONet:
+    """Fit a model to functions that are read in blocks; what ``model.fit`` does with arrays on disk.
+
+    Parameters
+    ----------
+    model : an `ELMDeepONet` whose branch needs no training functions.
+    u, s : (N, ...) and (N, M): memory maps, zarr or HDF5 arrays, or anything that gives rows by slicing.
+    points : (M, d), as in `ELMDeepONet.fit`.
+    memory : what the process may take, in bytes or as "2GB"; None: half of what is there.
+    checkpoint : a file that is written every so often; if it is there already, the fit goes on from it.
+    keep_checkpoint : leave that file when the fit is done, until the model is saved.
+    workers : threads; None: one a core.
+    progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
+    """
+    how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
+    return model._fit_stored(
+        u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how
+    )
+
+
+def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
+    """Predict for functions that are read in blocks, and write each block to `out` (N, M) at once.
+
+    Parameters
+    ----------
+    model : a fitted model.
+    u : (N, ...), anything that gives rows by slicing, as in `fit_blocks`.
+    out : anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
+    points : where to predict, as in `ELMDeepONet.predict`; None: at the training points.
+    rows : how many functions make a block.
+    """
+    if tuple(out.shape)[:1] != tuple(u.shape)[:1]:
+        raise InputError(
+            f"out must have a row for each of the {u.shape[0]} functions, got {tuple(out.shape)}."
+        )
+    for start in range(0, u.shape[0], positive_integer(rows, "rows")):
+        out[start : start + rows] = model.predict(read_rows(u, start, start + rows, "X"), points)

@@ -1,6 +1,0 @@
-"""A report of a fitted model: one page of HTML that holds all it shows, to send to others."""
-
-from elmonet.report.account import Account, Tested, Unseen
-from elmonet.report.write import write_report
-
-__all__ = ["Account", "Tested", "Unseen", "write_report"]

@@ -1,0 +1,282 @@
+"""The figures of a report."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elmonet.errors import MissingExtra
+from elmonet.plot import choices as leaderboards
+from elmonet.plot.axes import (
+    BLUE,
+    GREY,
+    ORANGE,
+    bare,
+    colour_bar_below,
+    coloured,
+    few_numbers_on_logarithms,
+    on_a_plane,
+    size,
+    titled,
+)
+from elmonet.plot.bands import calibration as draw_calibration
+from elmonet.plot.bands import on_a_line, stated_error
+from elmonet.plot.functions import WithBand, parity
+from elmonet.reporting.data import Tested, Unseen
+from elmonet.reporting.html import Markup, element, picture, table
+from elmonet.uncertainty.calibration import Calibration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "bands_section",
+    "domain",
+    "drawn",
+    "error_spread",
+    "function",
+    "layers",
+    "leaderboard",
+    "one",
+    "require_pictures",
+]
+
+_DPI = 110
+
+
+def require_pictures() -> None:
+    """Raise `MissingExtra` if nothing can be drawn."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra('a report needs matplotlib: pip install "elmonet[plot]"') from error
+
+
+def drawn(
+    draw: Callable[[np.ndarray], Any],
+    rows: int,
+    columns: int,
+    width: float,
+    height: float,
+    layout: Any = "constrained",
+    **settings: Any,
+) -> bytes:
+    """The picture that a function draws on axes (rows * columns,), without a window."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout=layout)
+    draw(figure.subplots(rows, columns, squeeze=False, **settings).ravel())
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=_DPI)
+    return out.getvalue()
+
+
+def one(draw: Callable[[Axes], Any], width: float = 5.5, height: float = 3.6) -> bytes:
+    """A picture of one panel."""
+    return drawn(lambda axes: draw(axes[0]), 1, 1, width, height)
+
+
+_HEIGHT = 4.4  # of the leaderboard, in inches
+_BINS = 25
+
+
+def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, float] | None) -> bytes:
+    """How the relative errors of functions spread, and what is expected of new ones."""
+
+    def draw(ax: Axes) -> None:
+        errors = unseen.errors[unseen.errors > 0]
+        if len(errors):
+            low, high = errors.min(), errors.max()
+            low, high = (low / 1.2, high * 1.2) if high <= low * 1.01 else (low, high)
+            ax.hist(errors, bins=list(np.geomspace(low, high, _BINS)), color=BLUE, alpha=0.7)
+        ax.set_xscale("log")
+        ax.locator_params(axis="y", integer=True)
+        if interval is not None and np.isfinite(interval[1]) and interval[0] > 0:
+            ax.axvspan(*interval, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="its interval, 90 %")
+        if expected:
+            ax.axvline(expected, color=ORANGE, linewidth=2, label="expected error")
+            ax.legend(frameon=False, fontsize="small")
+        low, high = ax.get_xlim()
+        ax.set_xlim(min(low, high / 10), high)
+        few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
+        ax.set(xlabel="relative error of a function", ylabel="functions")
+        bare(ax)
+
+    return one(draw)
+
+
+def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
+    """What was tried, as `plot.leaderboard` draws it."""
+    known = [row for row in rows if np.isfinite(row["error"])]
+    return one(lambda ax: leaderboards.leaderboard(known, ax), 8.0, _HEIGHT)
+
+
+def layers(records: Sequence[dict[str, Any]]) -> bytes:
+    """The error of functions held out, after each layer."""
+
+    def draw(ax: Axes) -> None:
+        ax.plot(range(1, len(records) + 1), [record["error"] for record in records], "o-", color=BLUE)
+        ax.set_yscale("log")
+        ax.set_xticks(range(1, len(records) + 1))
+        ax.set(xlabel="layers", ylabel="error of functions held out")
+        bare(ax)
+
+    return one(draw)
+
+
+def function(shown: WithBand) -> bytes:
+    """One component of one function: truth, prediction and band."""
+    kind = _kind(shown.points)
+    if kind == "line":
+        return drawn(lambda axes: _line(shown, axes), 2, 1, 5.5, 4.4, sharex=True, height_ratios=(2, 1))
+    if kind == "plane":
+        shared = {"sharex": True, "sharey": True}
+        return drawn(lambda axes: _plane(shown, axes), 1, 4, 11.5, 3.8, layout="compressed", **shared)
+    return one(lambda ax: _values(shown, ax), 4.2, 4.2)
+
+
+def domain(unseen: Unseen, component: int) -> bytes:
+    """The error of a component over the domain."""
+    places, typical = unseen.places, unseen.typical[:, component]
+    known = np.isfinite(typical)
+    places, typical = places[known], typical[known]
+    if _kind(places) == "plane" and not unseen.own_points:
+
+        def draw(ax: Axes) -> None:
+            colour_bar_below([ax], coloured(ax, places, typical, vmin=0, cmap="cividis"))
+            on_a_plane(np.array([ax]), ("root mean square of the error",), None)
+
+        return one(draw, 4.4, 4.6)
+    d = places.shape[1]
+
+    def each(axes: np.ndarray) -> None:
+        for k, ax in enumerate(axes):
+            _along(ax, places[:, k], typical, unseen.own_points or d > 1, "x" if d == 1 else f"$x_{k + 1}$")
+        axes[0].set_ylabel("size of the error")
+
+    return drawn(each, 1, d, max(5.5, 3.2 * d), 3.2, sharey=True)
+
+
+def _kind(points: np.ndarray) -> str:
+    """How values at points (M, d) are drawn: on a line, on a plane, or as values alone."""
+    M, d = points.shape
+    if d == 1 and M > 1:
+        return "line"
+    plane = d == 2 and M > 2 and np.linalg.matrix_rank(points - points.mean(axis=0)) == 2
+    return "plane" if plane else "values"
+
+
+def _line(shown: WithBand, axes: np.ndarray) -> None:
+    """The function, and below it band and truth without the prediction, where a narrow band is seen."""
+    on_a_line(shown, axes[0])
+    axes[0].set_xlabel("")
+    order = np.argsort(shown.points[:, 0], kind="stable")
+    x, truth, low, high = (
+        A[order] for A in (shown.points[:, 0], *(own - shown.predicted for own in _lines(shown)))
+    )
+    axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0)
+    axes[1].plot(x, truth, color=BLUE)
+    axes[1].axhline(0, color=ORANGE, linestyle="--")
+    axes[1].set(xlabel="x", ylabel="minus prediction")
+    axes[1].ticklabel_format(axis="y", scilimits=(-3, 4))
+    bare(axes[1])
+
+
+def _lines(shown: WithBand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    assert shown.truth is not None
+    return shown.truth, shown.low, shown.high
+
+
+def _plane(shown: WithBand, axes: np.ndarray) -> None:
+    """Truth and prediction in the same colours, the error with dots where it leaves the band, the band."""
+    truth = _lines(shown)[0]
+    both = np.concatenate([truth, shown.predicted])
+    colours = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
+    error, half = shown.predicted - truth, (shown.high - shown.low) / 2
+    largest = float(np.abs(error).max()) or 1.0
+    panels = (
+        coloured(axes[0], shown.points, truth, **colours),
+        coloured(axes[1], shown.points, shown.predicted, **colours),
+        coloured(axes[2], shown.points, error, vmin=-largest, vmax=largest, cmap="coolwarm"),
+        coloured(axes[3], shown.points, half, vmin=0, cmap="cividis"),
+    )
+    axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
+    for ax, panel in zip(axes, panels, strict=True):
+        colour_bar_below([ax], panel)
+    titles = (f"{shown.name}: truth", "prediction", f"error: {shown.found}", f"half width, {shown.holds}")
+    on_a_plane(axes, titles, None)
+
+
+def _values(shown: WithBand, ax: Axes) -> None:
+    """Predicted against true values, with the band of each."""
+    truth = _lines(shown)[0]
+    parity(truth, shown.predicted, ax)
+    ax.vlines(truth, shown.low, shown.high, color=ORANGE, alpha=0.3)
+    titled(ax, f"{shown.name}: {shown.found}")
+
+
+def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) -> None:
+    """The error along one coordinate: a line, or dots and their root mean square."""
+    if not dots and len(np.unique(x)) == len(x) > 1:
+        order = np.argsort(x)
+        ax.plot(x[order], typical[order], color=BLUE)
+        ax.set_ylim(bottom=0)
+    else:
+        ax.plot(x, typical, ".", color=GREY, markersize=2, alpha=0.5)
+        ends = np.linspace(x.min(), x.max() if np.ptp(x) else x.min() + 1, _BINS + 1)
+        bins = np.clip(np.searchsorted(ends, x, side="right") - 1, 0, _BINS - 1)
+        count = np.bincount(bins, minlength=_BINS)
+        square = np.bincount(bins, typical**2, minlength=_BINS)
+        there = count > 0
+        middle = (ends[1:] + ends[:-1])[there] / 2
+        ax.plot(middle, np.sqrt(square[there] / count[there]), "o-", color=BLUE, markersize=4)
+    ax.set_xlabel(name)
+    bare(ax)
+
+
+def bands_section(unseen: Unseen | None, tested: Tested | None) -> list[Markup]:
+    """Coverage asked against coverage found, on test functions and on halves of the training functions."""
+    parts = [element("h2", "Do the bands hold?")]
+    found = None if tested is None else tested.calibration
+    if tested is not None and found is not None:
+        parts += _found(found, f"On {tested.functions} test functions.")
+    halves = None if unseen is None else unseen.calibration
+    if unseen is not None and halves is not None:
+        how = f"On {len(halves.true)} {unseen.how}."
+        parts += _found(halves, f"{how} Bands from one half of them, tried on the other half.")
+    if found is None and halves is None:
+        why = "Not known."
+        if unseen is not None:
+            why = f"Not known: {len(unseen.errors)} {unseen.how}, are too few to try it on."
+        parts.append(element("p", f"{why} Give functions with known outputs: model.report(path, X, y)."))
+    return parts
+
+
+def _found(found: Calibration, where: str) -> list[Markup]:
+    rows = [
+        (f"{100 * asked:.0f} %", f"{100 * points:.1f} %", f"{100 * functions:.1f} %")
+        for asked, points, functions in zip(found.asked, found.points, found.functions, strict=True)
+    ]
+    can_compare = bool(((found.stated > 0) & (found.true > 0)).any())
+
+    def draw(axes: np.ndarray) -> None:
+        first, *rest = axes
+        draw_calibration(found, first)
+        titled(first, "Coverage")
+        for ax in rest:
+            stated_error(found, ax)
+            more = "" if found.correlation is None else f": correlation {found.correlation:.2f}"
+            titled(ax, f"Error of each function{more}")
+
+    columns = 2 if can_compare else 1
+    return [
+        element("p", where),
+        picture(
+            drawn(draw, 1, columns, 4.6 * columns, 4.6),
+            "Coverage found against coverage asked for; true error against stated error, if known.",
+        ),
+        table(rows, ("asked for", "of all values", "of whole functions")),
+    ]

@@ -1,0 +1,238 @@
+"""Ridge regression from sums over functions, and leave-one-out in a second pass over them."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from elmonet.errors import InputError
+from elmonet.linalg import product
+from elmonet.metrics import reference_norms
+from elmonet.solve.cholesky import Cholesky, largest_eigenvalue
+from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding, trusted
+from elmonet.solve.path import AlphaPath
+from elmonet.solve.problem import Problem, Span, lifted
+from elmonet.solve.ridge import Pinv, Ridge
+from elmonet.solve.solution import Solution
+from elmonet.solve.sums import GramSums, TriangularSums
+
+__all__ = ["LeftOut", "Sums", "solve_sums", "worth_a_triangle"]
+
+Sums = GramSums | TriangularSums
+_TRIED = 5  # alphas around the best by GCV that leave-one-out compares
+
+
+def solve_sums(
+    sums: Sums, span: Span, solver: Any, outside: float | None = None, *, alpha: float | None = None
+) -> tuple[Solution, Factor, np.ndarray]:
+    """The solution for sums of the outputs in the trunk's basis, its factor, and alphas worth comparing.
+
+    As long as the sums keep the functions themselves, this is the ordinary fit with exact leave-one-out. Else
+    the expected error is "gcv", and a second pass with `LeftOut` gives leave-one-out.
+
+    Parameters
+    ----------
+    sums : of features and of the outputs' coordinates in ``span.Q``.
+    solver : `Ridge` or `Pinv`. ``Ridge("loo")`` chooses by GCV here.
+    outside : the sum of squares of what of the outputs is outside the trunk's span; None: as the sums say.
+    alpha : overrules the solver's.
+    """
+    started = perf_counter()
+    given, candidates = _settings(solver)
+    rows = sums.rows if isinstance(sums, TriangularSums) and sums.functions else None
+    if rows is not None:
+        chosen = solver if alpha is None else Ridge(alpha)
+        solution = chosen.solve_problem(Problem(span, *rows))
+        assert solution.fit is not None
+        return solution, solution.fit.factor, np.array([solution.alpha])
+    alpha = given if alpha is None else alpha
+    path = _Path(sums, sums.outside if outside is None else outside)
+    if alpha is None:
+        if isinstance(candidates, int):
+            path.choose(candidates)
+        else:
+            path.evaluate(path.coarse(), candidates, trusted=0.0)
+    else:
+        path.at(alpha)
+    best = path.best()
+    found = float(path.alphas[best])
+    solution = Solution(
+        **lifted(span, path.factor.coefficients(None, found)),
+        rank_T=span.rank,
+        rank_B=path.factor.rank,
+        cutoff=path.factor.cutoff,
+        condition=path.factor.condition(found),
+        residual=path.relative(float(path.swept.squared[best])),
+        alpha=found,
+        expected_error=path.relative(float(path.swept.gcv[best])),
+        error_kind="gcv",
+        seconds=perf_counter() - started,
+        method=sums.method,
+        alphas=path.alphas if alpha is None else None,
+        path=path.criterion if alpha is None else None,
+    )
+    around = found * np.geomspace(0.1, 10, _TRIED) if alpha is None else np.array([found])
+    return solution, path.factor, around
+
+
+def _settings(solver: Any) -> tuple[float | None, Any]:
+    if isinstance(solver, Pinv):
+        return 0.0, None
+    if not isinstance(solver, Ridge) or solver.penalty != "C":
+        raise InputError(
+            f'a fit in blocks needs Ridge(...) with penalty="C", or Pinv(); got {solver!r}. Others need all '
+            "functions in memory."
+        )
+    return solver.checked()
+
+
+def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
+    """Whether the functions so far want an alpha that drowns in the rounding of Gram sums."""
+    given, candidates = _settings(solver)
+    path = _Path(sums, sums.outside)
+    floor = gram_rounding(path.shape) * path.coarse().largest
+    if given is not None:
+        return given < floor
+    if isinstance(candidates, np.ndarray):
+        return bool(candidates[0] < floor)
+    path.choose(candidates)
+    return bool(path.alphas[path.best()] < floor)
+
+
+class _Path(AlphaPath):
+    """Of GCV scores; a triangle resolves all alphas, Gram sums those above their rounding."""
+
+    def __init__(self, sums: Sums, outside: float):
+        p1 = len(sums.BBt) if isinstance(sums, GramSums) else sums.p1
+        super().__init__((p1, 0), np.ones((1, 1)))
+        self.sums, self.outside, self.total = sums, outside, sums.total() + outside
+        self._reduced: Factor | None = None
+
+    def at(self, alpha: float) -> None:
+        """One alpha, by Cholesky if that is possible."""
+        if isinstance(self.sums, GramSums):
+            try:
+                return self.evaluate(_AtOneAlpha(self.sums, alpha), np.array([alpha]))
+            except LinAlgError:
+                pass
+        self.evaluate(self.coarse(), np.array([alpha]), trusted=0.0)
+
+    def coarse(self) -> Factor:
+        """The eigenvalues of all that there is."""
+        if self._reduced is None:
+            self._reduced = self.sums.reduced()
+        return self._reduced
+
+    def fine(self, least: float) -> Factor | None:
+        """The same again, if that sees more than a Gram matrix."""
+        return None if isinstance(self.sums, GramSums) else self.coarse()
+
+    def unseen(self, factor: Any) -> bool:
+        """Whether there are directions between the rounding of a Gram matrix and that of B."""
+        seen = np.count_nonzero(factor.values > gram_rounding(self.shape) * factor.largest)
+        return bool(seen < factor.rank)
+
+    def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
+        """Residuals and scores."""
+        return factor.sweep(None, alphas, self.penalty)
+
+    def measured(self, swept: Sweep) -> tuple[np.ndarray, np.ndarray]:
+        """GCV scores, and the errors that they mean."""
+        return swept.gcv, np.sqrt((swept.gcv + self.outside) / (self.total or 1.0))
+
+    def relative(self, squared: float) -> float:
+        """The error that squared residuals within the span mean."""
+        return float(np.sqrt((squared + self.outside) / self.total)) if self.total else 0.0
+
+
+class _AtOneAlpha(Factor):
+    """A `Factor` of Gram sums at one alpha; raises `LinAlgError` if that drowns in their rounding."""
+
+    method = "gram"
+
+    def __init__(self, sums: GramSums, alpha: float):
+        self.sums, self.largest = sums, largest_eigenvalue(sums.BBt)
+        if alpha < gram_rounding((len(sums.BBt),)) * self.largest or not self.largest:
+            raise LinAlgError("alpha is below the rounding of the Gram sums")
+        self.cholesky = Cholesky(sums.BBt.copy(order="F"), alpha)
+
+    def condition(self, alpha: float) -> float:
+        """An estimate."""
+        return self.cholesky.condition
+
+    def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
+        """C (q, p1)."""
+        return self.cholesky.solve(self.sums.GBt.T).T
+
+    def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
+        """The squared residual and the GCV score at the one alpha."""
+        alpha, C, N = float(alphas[0]), self.coefficients(None, alphas), self.sums.functions
+        CC, total = float(np.sum(C**2)), self.sums.total()
+        # At the minimum 2 <C, G B'> - ||C B||^2 = <C, G B'> + alpha ||C||^2.
+        fitted = float(np.sum(C * self.sums.GBt)) + alpha * CC
+        # This difference of squares cannot be told from its rounding: no less than that is reported.
+        rounding = np.finfo(float).eps * np.sqrt(total) * (np.sqrt(total) + np.sqrt(self.largest * CC))
+        squared = np.atleast_1d(max(total - fitted, rounding))
+        trace = float(self.cholesky.diagonal_of_inverse().sum())
+        freedom = (N - C.shape[1] + alpha * trace) / N
+        return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))
+
+    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """``||L^-1 b||^2``."""
+        Z = self.cholesky.half(B)
+        return np.einsum("ki,ki->i", Z, Z)
+
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class LeftOut:
+    """Leave-one-out errors at a few alphas, gathered in a second pass over the functions.
+
+    factor, alphas : of `solve_sums`; points : at how many the outputs are known.
+    """
+
+    def __init__(self, factor: Factor, alphas: np.ndarray, points: int):
+        self.factor, self.alphas, self.points = factor, alphas, points
+        self.coefficients = [factor.coefficients(None, float(alpha)) for alpha in alphas]
+
+    def totals(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray, norms: np.ndarray) -> np.ndarray:
+        """Sums over some functions: the errors at every alpha, and how many functions; (alphas + 1,).
+
+        For functions with features B (p1, n) and outputs G (q, n) in the basis of the trunk. `outside` (n,)
+        are the norms of what the trunk misses (`Span.project`), `norms` (n,) those of the whole outputs. For
+        outputs at a single point, errors and norms are squared, and the sum of the latter stands for the
+        number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
+        """
+        sizes = norms if self.points == 1 else reference_norms(norms)
+        found = np.empty((len(self.alphas), B.shape[1]))
+        for row, alpha, C in zip(found, self.alphas, self.coefficients, strict=True):
+            E = G - product(C, B)
+            one_minus_h = np.maximum(1 - self.factor.leverage(B, float(alpha)), _EPS)
+            missed = np.hypot(np.sqrt(np.einsum("ki,ki->i", E, E)) / one_minus_h, outside)
+            doubt = self._rounding(B, float(alpha)) / one_minus_h
+            row[:] = np.where(trusted(doubt, missed / np.where(sizes > 0, sizes, 1)), missed, np.inf)
+        if self.points == 1:
+            return np.append(np.sum(found**2, axis=1), np.sum(norms**2))
+        return np.append(np.sum(found / sizes, axis=1), len(norms))
+
+    def best(self, totals: np.ndarray) -> tuple[float, float | None]:
+        """The alpha of least error and that error, from the totals of all functions.
+
+        If rounding hides the errors at every alpha: the middle one, and None.
+        """
+        errors = totals[:-1] / (totals[-1] or 1.0)
+        first = int(np.argmin(errors))
+        if not np.isfinite(errors[first]):
+            return float(self.alphas[len(self.alphas) // 2]), None
+        error = float(errors[first])
+        return float(self.alphas[first]), float(np.sqrt(error)) if self.points == 1 else error
+
+    def _rounding(self, B: np.ndarray, alpha: float) -> np.ndarray:
+        """Of h: a Gram matrix is wrong by ``eps s_max^2``, a triangle by ``eps`` in each ``u_k' b``."""
+        if self.factor.method == "gram":
+            return np.full(B.shape[1], PRIMAL_ROUNDING * self.factor.largest / alpha)
+        return _EPS * np.sqrt(np.einsum("ki,ki->i", B, B) / alpha)

@@ -1,0 +1,1 @@
+"""How wrong predictions may be: left-out residuals, error bars, calibration, novelty."""
