@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from typing import Any
 
 from sklearn import exceptions
@@ -72,3 +75,11 @@ def require_fitted(estimator: Any, attribute: str) -> None:
         raise NotFittedError(
             f"this {type(estimator).__name__} is not fitted yet: call fit with training data first."
         )
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the first caller outside this package."""
+    package, level, frame = os.path.dirname(__file__) + os.sep, 1, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -1,34 +1,41 @@
-"""Models and functions on disk: load a model, fit and predict with arrays that memory does not hold."""
+"""Models and data on disk: load a model; fit and predict with arrays larger than memory."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
 from elmonet.checks import positive_integer
 from elmonet.data.lazy import read_rows
 from elmonet.errors import FileError, InputError
+from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import points_once
-from elmonet.layered import load_layers
-from elmonet.modelfile.saving import restore
 from elmonet.modelfile.store import read
-
-__all__ = ["fit_blocks", "load", "predict_blocks"]
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `save` wrote to the file `path`, an `ELMDeepONet` or a `LayeredELMDeepONet`.
+    """Load a model from a file that `save` wrote.
 
-    It gives the same predictions, bit for bit.
+    Parameters
+    ----------
+    path : of the file.
 
-    Raises `FileError` for anything but a whole model's file.
+    Returns
+    -------
+    model : an `ELMDeepONet` or a `LayeredELMDeepONet` with the same predictions, bit for bit.
+
+    Raises
+    ------
+    FileError : for anything but an intact model file.
     """
     header, arrays = read(path)
-    if isinstance(header, dict) and header.get("model") == "LayeredELMDeepONet":
-        return load_layers(path)
     try:
-        return restore(ELMDeepONet, header, arrays)
+        name = header.get("model", "ELMDeepONet")  # files of 0.1 have no name
+        if name == "LayeredELMDeepONet":
+            import_module("elmonet.layered")  # registers itself
+        return OperatorEstimator.registry[name]._from_store(header, arrays)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
@@ -48,18 +55,22 @@ def fit_blocks(
     workers: int | None = None,
     progress: Any = False,
 ) -> ELMDeepONet:
-    """Fit a model to functions that are read in blocks; what ``model.fit`` does with arrays on disk.
+    """Fit a model to functions that are read in blocks, as ``model.fit`` does with arrays on disk.
 
     Parameters
     ----------
     model : an `ELMDeepONet` whose branch needs no training functions.
     u, s : (N, ...) and (N, M): memory maps, zarr or HDF5 arrays, or anything that gives rows by slicing.
     points : (M, d), as in `ELMDeepONet.fit`.
-    memory : what the process may take, in bytes or as "2GB"; None: half of what is there.
-    checkpoint : a file that is written every so often; if it is there already, the fit goes on from it.
-    keep_checkpoint : leave that file when the fit is done, until the model is saved.
-    workers : threads; None: one a core.
+    memory : memory limit of the process, in bytes or as "2GB"; by default half of what is free.
+    checkpoint : file that is written at intervals; if it exists, the fit resumes from it.
+    keep_checkpoint : keep that file when the fit is done, until the model is saved.
+    workers : number of threads; by default one per core.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
+
+    Returns
+    -------
+    model : the same model, fitted.
     """
     how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
     return model._fit_stored(
@@ -68,15 +79,15 @@ def fit_blocks(
 
 
 def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
-    """Predict for functions that are read in blocks, and write each block to `out` (N, M) at once.
+    """Predict for functions that are read in blocks, and write each block to `out` (N, M).
 
     Parameters
     ----------
     model : a fitted model.
     u : (N, ...), anything that gives rows by slicing, as in `fit_blocks`.
     out : anything that takes ``out[start:stop] = values``: a memory map, a zarr or HDF5 array.
-    points : where to predict, as in `ELMDeepONet.predict`; None: at the training points.
-    rows : how many functions make a block.
+    points : where to predict, as in `ELMDeepONet.predict`; by default the training points.
+    rows : number of functions in a block.
     """
     if tuple(out.shape)[:1] != tuple(u.shape)[:1]:
         raise InputError(

@@ -13,10 +13,9 @@ from elmonet.errors import NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD
 from elmonet.forms.training import Training
-from elmonet.layered.chain import predicted_rows
 from elmonet.metrics import function_norms, overall, relative_errors
 from elmonet.solve import Ridge
-from elmonet.uncertainty.error_estimate import STEEPEST, error_interval
+from elmonet.uncertainty.error_estimate import MAX_RATE, error_interval
 
 __all__ = [
     "EXACT",
@@ -45,7 +44,7 @@ def chosen_model(
     branch = trial.candidate.branch(Z, spread, search.seed)
     trunk = POD(None if training.outputs.components else rank)
     model = ELMDeepONet(branch, trunk, Ridge("loo"), missing=missing, random_state=search.seed, **way)
-    return model._fit(training)
+    return model._fit_training(training)
 
 
 def errors_without_each(search: Search, trial: Trial) -> np.ndarray:
@@ -81,7 +80,7 @@ def _errors(search: Search, trial: Trial, left_out: list[np.ndarray]) -> np.ndar
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
             model = chosen_model(search, trial, training.of(np.flatnonzero(~out)))
-        missed[out] += function_norms(predicted_rows(model, training.X[out]) - training.y[out])
+        missed[out] += function_norms(model._fitted().at_training_points(training.X[out]) - training.y[out])
     missed /= np.sum(left_out, axis=0)
     return relative_errors(missed, function_norms(training.y), training.y.shape[1])
 
@@ -106,7 +105,7 @@ class LearningCurve:
         if self.now == 0:
             return 0.0
         rate = np.log(self.before / self.now) / np.log(self.N / self.n) if self.before > 0 else 0.0
-        return float(min(max(rate, 0.0), STEEPEST))
+        return float(min(max(rate, 0.0), MAX_RATE))
 
 
 @dataclass(frozen=True)

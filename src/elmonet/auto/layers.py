@@ -1,4 +1,4 @@
-"""Whether layers that all points share do better than the best global model, and the model if they do."""
+"""Layers against the best global model: compared on the same held-out functions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from elmonet.errors import InputError
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
 from elmonet.layered import LayeredELMDeepONet
-from elmonet.layered.chain import error_before, held_out_of, left_out_rows
+from elmonet.layered.chain import error_before, held_out_of
 from elmonet.layered.choice import find_problem, fit_layers
-from elmonet.uncertainty.novelty import Memory
+from elmonet.layered.fitted import left_out_rows
+from elmonet.uncertainty.novelty import TrainingRecord
 
-__all__ = ["Comparison", "compare_with_layers"]
-
-_WORTH = 0.9  # of the error: layers that gain less on few functions are not worth the time they take
-_BETTER = 0.98  # of the error: what layers must gain on all functions
+_WORTH = 0.9  # error with layers, relative to without, on few functions: else they are not worth the time
+_BETTER = 0.98  # the same on all functions
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The errors of a global model and of layers, of the same functions held out; and the layers if better.
+    """Errors of a global model and of layers on the same held-out functions; the layers if they are better.
 
     `error` is None where layers did not gain on few functions.
     """
@@ -49,8 +48,8 @@ def compare_with_layers(
 ) -> Comparison | None:
     """Try layers from nothing and from the best global model.
 
-    With ``layers=None``, None if inputs and outputs are not fields on one grid, or nothing is to gain; with a
-    number, so many are used whatever they gain, and other data are refused.
+    With ``layers=None``, return None if inputs and outputs are not fields on one grid, or nothing can be
+    gained. A number of layers is used whatever they gain, and other data are refused.
     """
     begin = perf_counter()
     exact = float(best.expected_error_ or 0.0) < EXACT
@@ -80,7 +79,8 @@ def compare_with_layers(
     seconds = perf_counter() - begin
     if found is None:
         return Comparison(before, None, seconds)
-    if layers is None and found.error > _BETTER * before:
-        return Comparison(before, found.error, seconds)
+    if layers is None and found.held_out_error > _BETTER * before:
+        return Comparison(before, found.estimate.error, seconds)
     model = LayeredELMDeepONet(layers=layers, random_state=seed)
-    return Comparison(before, found.error, seconds, model._with(found, Memory.of(training.X)))
+    found = replace(found, known=TrainingRecord.of(training.X))
+    return Comparison(before, found.estimate.error, seconds, model._adopt(found))

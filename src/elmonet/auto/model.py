@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import chosen_model, expect
@@ -24,76 +22,39 @@ from elmonet.auto.summary import (
 )
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError, NotFittedError
+from elmonet.estimators.base import OperatorEstimator
+from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features.base import seed_from
+from elmonet.fitting.fitted import FittedModel
+from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand
-from elmonet.physics import PDE
 from elmonet.progress import progress_bar
-from elmonet.reporting.data import Account, call_of, data_of
-from elmonet.reporting.report import Reporting
 from elmonet.solve import LEFT_OUT
-from elmonet.uncertainty.calibration import Calibration
-from elmonet.uncertainty.error_estimate import Promise
-from elmonet.uncertainty.novelty import Memory
+from elmonet.uncertainty.error_estimate import ErrorEstimate
 
-__all__ = ["AutoELMDeepONet", "account_of"]
-
-
-def account_of(model: Any, best: Any) -> Account:
-    """Of an `AutoELMDeepONet`: the account of its best model, and how that was chosen."""
-    account: Account = best._account()
-    chosen_of = model.global_model_
-    training, physics = chosen_of._training, getattr(model, "physics_", None)
-    seed = chosen_of.random_state
-    made = {"seed": str(seed)} if model.random_state is not None else {"seed": f"{seed}, drawn for this fit"}
-    data = account.data
-    if training is not None:
-        data = data_of(training.inputs, training.outputs, chosen_of._remembered(), training)
-        data |= {name: value for name, value in account.data.items() if name not in data}
-    if model.repeats_.count:
-        data["repeats"] = f"{model.repeats_.count} inputs repeat others and were merged; rows count the rest"
-    return replace(
-        account,
-        model=type(model).__name__,
-        data=data,
-        settings={"model": type(best).__name__} | account.settings,
-        made=made,
-        call=call_of(model, training, *_given(physics)),
-        leaderboard=tuple(model.leaderboard_),
-        physics=physics,
-    )
+SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
+_MIN_FOR_RANK = 100  # functions needed to choose the number of modes
+_SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
 
 
-def _given(physics: Any) -> tuple[str, str]:
-    """What `fit` was given beside the inputs and points: outputs, or an equation, perhaps with data."""
-    if physics is None:
-        return "s", ""
-    data = ", data=data" if physics.correction is not None or physics.constants else ""
-    return "pde", f", sensors=sensors{data}"
-
-
-SOLVING = "solving the equation"  # what a progress bar says at first, if there is one
-_MANY_ENOUGH = 100  # functions, to find from them how many modes to keep
-_SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
-
-
-class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class AutoELMDeepONet(OperatorEstimator):
     """A DeepONet with nothing to tune: everything is chosen by leave-one-out.
 
-    One fit is one factorisation, and its leave-one-out error is exact and free, so that many models can be
-    compared on the training data alone: logarithms and scaling of the inputs, logarithms of the outputs,
-    features (none, a linear block, random networks, and networks of infinite width, each with its scale), the
-    ridge and the number of the outputs' modes. Most are tried on few functions, the best on all.
+    One fit is one factorisation, and its leave-one-out errors come exactly at no extra cost, so that many
+    models can be compared on the training data alone: logarithms and scaling of the inputs, logarithms of the
+    outputs, features (none, a linear block, random networks, and networks of infinite width, each with its
+    scale), the ridge and the number of output modes. Most are tried on few functions, the best on all.
 
     Parameters
     ----------
-    layers : 0: a global model only. A number: so many layers that all points share follow it, or begin from
-        nothing, whichever is better; inputs and outputs must be fields on one uniform grid. None: layers are
-        tried where they are, and used where functions held out gain.
-    time_budget : seconds after which no new candidate and no new layer is begun; None: no limit.
-    n_jobs : candidates that are tried at the same time, in threads.
+    layers : 0 for a global model only. A number of layers with weights shared by all points, on top of the
+        global model or from nothing, whichever is better; inputs and outputs must be fields on one uniform
+        grid. None tries layers where that is so, and uses them where held-out functions gain.
+    time_budget : seconds after which no new candidate and no new layer is started; None for no limit.
+    n_jobs : number of candidates tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
-    log_inputs, log_outputs : False: logarithms are not tried. True: only logarithms are. None: they are tried
-        where all values are positive; for inputs, only where all are so far above zero that new inputs can be
+    log_inputs, log_outputs : False does not try logarithms, True tries nothing else. None tries them where
+        all values are positive; for inputs, only where all are so far above zero that new inputs can be
         expected to be positive too.
     missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     points : where the outputs are known, if not given to `fit`.
@@ -104,12 +65,12 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
     best_model_ : the fitted model: inspect it, save it, fit it again. An `ELMDeepONet`, or a
         `LayeredELMDeepONet` where layers are better.
     global_model_ : the best `ELMDeepONet`; the same, if there are no layers.
-    expected_error_ : the relative error to expect on new functions that are drawn like these: the
-        leave-one-out error of `best_model_`, plus what the choice among many candidates hides of it. With
-        layers, with gaps and for scattered outputs, the error of functions held out; `error_kind_` says
-        which of the two.
+    expected_error_ : the relative error to expect on new functions drawn like these: the leave-one-out error
+        of `best_model_`, plus the optimism of choosing among many candidates. With layers, with gaps and for
+        scattered outputs, the error of held-out functions; `error_kind_` says which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
-    leaderboard_ : a list of dictionaries, one for each candidate that was tried, the best first.
+    leaderboard_ : list of dictionaries, one for each candidate that was tried, the best first.
+    physics_ : how the equation was solved, if the model was fitted to one.
 
     Examples
     --------
@@ -153,70 +114,52 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         groups: Any = None,
         data: Any = None,
     ) -> Self:
-        """Choose and fit a model; the arguments are those of `ELMDeepONet.fit`.
+        """Choose and fit a model.
 
-        y may be a `PDE` of `elmonet.physics`. Then it is solved for the inputs, which are known at the
-        sensors, and no outputs are needed; `physics_` tells how that went. Beside the equation, `data` may
-        hold outputs of some functions: an `OperatorData`, ``(u, s)`` or ``(u, s, points)``.
+        Parameters
+        ----------
+        X, points, sensors, groups : as in `ELMDeepONet.fit`.
+        y : outputs as in `ELMDeepONet.fit`; or a `PDE` of `elmonet.physics`, which is solved for the inputs
+            known at the sensors, so that no outputs are needed. `physics_` holds an account of that.
+        data : beside an equation, outputs of some functions: an `OperatorData`, ``(u, s)`` or
+            ``(u, s, points)``.
+
+        Returns
+        -------
+        self : the fitted estimator.
         """
         points = points_once(self.points, points, "AutoELMDeepONet")
-        X, y, points, sensors, physics = self._solved(X, y, points, sensors, groups, data)
-        gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
-        training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
+        bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
+        with bar as hook:
+            X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook)
+            gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+            training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
+            best, leaderboard, repeats = self._choose(training, sensors, hook)
+        global_model, layered = best
+        if physics is not None:
+            for model in (global_model,) if layered is None else (global_model, layered):
+                model._adopt(model._fitted().with_solver_error(physics.error, physics.facts))
+            self.physics_ = physics
+        else:
+            self.__dict__.pop("physics_", None)
+        self.global_model_, self.best_model_ = global_model, layered or global_model
+        self.leaderboard_, self.repeats_ = leaderboard, repeats
+        return self
+
+    def _choose(
+        self, training: Training, sensors: Any, hook: Any
+    ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
+        """Return the best global model and, if better, layers; the leaderboard; and repeats in the data."""
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
         budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         deadline = np.inf if budget is None else perf_counter() + budget
         seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
-        bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
-        for name in ("best_model_", "physics_"):
-            self.__dict__.pop(name, None)
-        with bar as hook:
-            if training.outputs.scattered or training.has_gaps:
-                if layers:
-                    raise InputError(f"layers={layers} needs outputs without gaps, on one grid.")
-                self._choose_unaligned(training, seed, deadline, hook)
-            else:
-                training, self.repeats_ = merge_repeats(training)
-                search, best = self._choose(training, seed, budget, n_jobs, hook)
-                if layers != 0:
-                    self._try_layers(training, sensors, search, best, layers, deadline, hook)
-                if hook is not None:
-                    hook("done", 1.0, 1.0)
-        model = self.global_model_
-        for name in ("input_shape_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(model, name, getattr(self, name))
-        model._memory = Memory.of(training.X, model._fitted().seen(training.X))
-        if not hasattr(self, "best_model_"):
-            self.best_model_ = model
-        if physics is not None:
-            self.physics_ = physics
-            for own in [model] if self.best_model_ is model else [model, self.best_model_]:
-                own._add_error(physics.error, physics.facts)
-        self.points_ = self.best_model_.points_
-        return self
-
-    def _solved(self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any) -> tuple[Any, ...]:
-        """Inputs, outputs, points, sensors and an account of an equation, if y is one; else as they came."""
-        if isinstance(y, PDE):
-            if groups is not None:
-                raise InputError(
-                    "groups are for outputs that were measured; an equation does not use them. Remove groups."
-                )
-            bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
-            with bar as hook:
-                tell = None if hook is None else lambda done: hook(SOLVING, done, 1.0)
-                return y.solved(X, sensors, points, data=data, progress=tell)
-        if data is not None:
-            raise InputError(
-                "data is used with an equation, fit(u, pde, data=...); here y holds the outputs. Remove data."
-            )
-        return X, y, points, sensors, None
-
-    def _choose(
-        self, training: Training, seed: int, budget: Any, n_jobs: int, hook: Any
-    ) -> tuple[Search, Trial]:
-        """Among all candidates, by leave-one-out."""
+        if isinstance(training.outputs, ScatteredForm) or training.has_gaps:
+            if layers:
+                raise InputError(f"layers={layers} needs outputs without gaps, on one grid.")
+            model, leaderboard = self._choose_incomplete(training, seed, deadline, hook)
+            return (model, None), leaderboard, Repeats(0, 0.0)
+        training, repeats = merge_repeats(training)
         search = Search(
             training,
             seed=seed,
@@ -227,157 +170,122 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
             log_outputs=self.log_outputs,
         )
         best = search.run()
-        view = search.view(best.way, len(training.X))
+        model, leaderboard = self._best_global(search, best, training, repeats), search.leaderboard()
+        layered = None
+        if layers != 0:
+            compared = self._try_layers(model, training, sensors, layers, search.seed, deadline, hook)
+            if compared is not None and compared.model is None:
+                model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
+            elif compared is not None:
+                layered = compared.model
+                before = words_before_layers(search, best, compared, repeats)
+                chain = layered._fitted()
+                layered._adopt(replace(chain, words=chain.summary_after(before)))
+                leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
+        if hook is not None:
+            hook("done", 1.0, 1.0)
+        return (model, layered), leaderboard, repeats
+
+    def _best_global(self, search: Search, best: Trial, training: Training, repeats: Repeats) -> ELMDeepONet:
+        """Return the best of all candidates by leave-one-out, fitted to all functions."""
         rank = None
-        if len(training.X) >= _MANY_ENOUGH:
-            rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
-        model = self.global_model_ = chosen_model(search, best, training, rank, self.missing)
-        self.leaderboard_ = search.leaderboard()
+        if len(training.X) >= _MIN_FOR_RANK:
+            view = search.view(best.way, len(training.X))
+            rank = view.best_rank(view.features(best.candidate, search.seed), best.alpha)
+        model = chosen_model(search, best, training, rank, self.missing)
         expected = expect(model, search, best)
-        words = in_words(model, search, best, expected, self.repeats_)
-        model._promise = Promise(expected.error, words, expected.interval)
-        return search, best
+        words = in_words(model, search, best, expected, repeats)
+        fitted = model._fitted()
+        estimate = ErrorEstimate(expected.error, expected.interval, fitted.estimate.kind)
+        return model._adopt(replace(fitted, estimate=estimate, words=words))
 
     def _try_layers(
         self,
+        model: ELMDeepONet,
         training: Training,
         sensors: Any,
-        search: Search,
-        best: Trial,
-        layers: Any,
-        deadline: Any,
+        layers: int | None,
+        seed: int,
+        deadline: float,
         hook: Any,
-    ) -> None:
-        """Beside the global model that was chosen."""
-        model = self.global_model_
+    ) -> Any:
+        """Compare layers with the global model that was chosen."""
 
         def tell(what: str, done: float, total: float) -> None:
             if hook is not None:
-                hook(what, _SEARCHED + (1 - _SEARCHED) * done / total, 1.0)
+                hook(what, _SEARCH_SHARE + (1 - _SEARCH_SHARE) * done / total, 1.0)
 
-        compared = compare_with_layers(
-            training,
-            sensors,
-            model,
-            layers=layers,
-            seed=search.seed,
-            deadline=deadline,
-            tell=tell,
+        return compare_with_layers(
+            training, sensors, model, layers=layers, seed=seed, deadline=deadline, tell=tell
         )
-        if compared is None:
-            return
-        if compared.model is None:
-            model._tell("choice", layers_not_used(compared))
-            return
-        compared.model._words = words_before_layers(search, best, compared, self.repeats_)
-        self.best_model_ = compared.model
-        self.leaderboard_.insert(0, layers_on_leaderboard(compared, len(training.X)))
 
-    def _choose_unaligned(self, training: Training, seed: int, deadline: float, hook: Any) -> None:
-        """Among few candidates, by functions held out."""
+    def _choose_incomplete(
+        self, training: Training, seed: int, deadline: float, hook: Any
+    ) -> tuple[ELMDeepONet, list[dict[str, Any]]]:
+        """Choose among few candidates by held-out functions, for outputs with gaps or at scattered points."""
         for name in ("log_inputs", "log_outputs"):
             if getattr(self, name):
                 raise InputError(f"{name}=True needs outputs without gaps, at common points.")
-        self.global_model_, self.leaderboard_ = choose_unaligned(
-            training, seed=seed, deadline=deadline, progress=hook
-        )
-        self.repeats_, model = Repeats(0, 0.0), self.global_model_
-        words = unaligned_in_words(model, self.leaderboard_, training)
-        model._promise = Promise(model.solution_.expected_error, words)
+        model, leaderboard = choose_unaligned(training, seed=seed, deadline=deadline, progress=hook)
+        words = unaligned_in_words(model, leaderboard, training)
+        return model._adopt(replace(model._fitted(), words=words)), leaderboard
 
-    @property
-    def expected_error_(self) -> float | None:
-        """The relative error to expect on new functions that are drawn like the training functions."""
-        return self._best(AttributeError).expected_error_
-
-    @property
-    def expected_error_interval_(self) -> tuple[float, float] | None:
-        """Between what that error lies, in 90 of 100 cases; None if nothing tells."""
-        interval: tuple[float, float] | None = self._best(AttributeError).expected_error_interval_
-        return interval
-
-    @property
-    def error_kind_(self) -> str | None:
-        """How that was found: "leave-one-out", "leave-group-out" or "held out"."""
-        return self._best(AttributeError).error_kind_
-
-    @property
-    def loo_error_(self) -> float | None:
-        """`expected_error_`, if it is a leave-one-out error."""
-        if self.error_kind_ not in LEFT_OUT:
-            raise AttributeError(
-                f"the error of this model was found in another way, {self.error_kind_!r}: read "
-                "expected_error_."
-            )
-        return self.expected_error_
-
-    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
-        """Output functions, as by `ELMDeepONet.predict`; warns of inputs unlike the training inputs."""
-        best = self._best()
-        if derivative is None:
-            return best.predict(X, points, return_std=return_std)
-        if best is not self.global_model_:
-            raise InputError("a model with layers has no derivatives: fit with layers=0.")
-        return best.predict(X, points, return_std=return_std, derivative=derivative)
-
-    def interval(
-        self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None
-    ) -> tuple[Any, Any]:
-        """Lower and upper ends of bands around `predict`, as by `ELMDeepONet.interval`."""
-        return self._best().interval(X, coverage, of, points)
-
-    def calibrate(self, X: Any, y: Any) -> Self:
-        """Make the bands from functions X, y that the model has not seen, as by `ELMDeepONet.calibrate`."""
-        self._best().calibrate(X, y)
-        return self
-
-    def calibration(self, X: Any, y: Any) -> Calibration:
-        """How well the bands hold on other functions X, y, as by `ELMDeepONet.calibration`."""
-        return self._best().calibration(X, y)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of y over all functions X and points together, as by `ELMDeepONet.score`."""
-        return self._best().score(X, y, sample_weight)
-
-    def novelty(self, X: Any) -> np.ndarray:
-        """How far each input of X is from the training functions, (N,): above 1, beyond all of them."""
-        return self._best().novelty(X)
-
-    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
-        """Which n of the candidate inputs to simulate next, as by `ELMDeepONet.suggest`."""
-        return np.asarray(self._best().suggest(candidates, n))
-
-    def rollout(self, u0: Any, steps: int) -> np.ndarray:
-        """A learned time step, applied again and again, as by `LayeredELMDeepONet.rollout`."""
+    def rollout(self, X: Any, steps: int) -> np.ndarray:
+        """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""
         best = self._best()
         if not hasattr(best, "rollout"):
             raise InputError(
                 "rollout is for models with layers; here, a model without layers was better. Fit with "
                 "layers=2, or call predict step by step."
             )
-        return np.asarray(best.rollout(u0, steps))
+        return np.asarray(best.rollout(X, steps))
 
-    def summary(self) -> str:
-        """In words: what was chosen and why, what error to expect, and what would help most."""
-        return self._best().summary()
+    @property
+    def loo_error_(self) -> float | None:
+        """`expected_error_`, if it is a leave-one-out error."""
+        if self.error_kind_ not in LEFT_OUT:
+            raise AttributeError(
+                f"the error of this model was estimated in another way, {self.error_kind_!r}: read "
+                "expected_error_."
+            )
+        return self.expected_error_
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        weights: bool = False,
-        bands: bool = True,
-        inputs: bool = True,
-    ) -> None:
-        """Write `best_model_`, with its expected error and summary, to the file `path`, which `load` reads.
-
-        `weights`, `bands` and `inputs` are those of `ELMDeepONet.save`.
-        """
-        self._best().save(path, weights, bands=bands, inputs=inputs)
-
-    def _account(self) -> Account:
-        return account_of(self, self._best())
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_model_")
 
     def _best(self, error: type[Exception] = NotFittedError) -> Any:
-        if not hasattr(self, "best_model_"):
+        if not self.__sklearn_is_fitted__():
             raise error("this AutoELMDeepONet is not fitted yet: call fit with training data first.")
         return self.best_model_
+
+    def _fitted(self, error: type[Exception] = NotFittedError) -> FittedModel:
+        return self._best(error)._fitted(error)
+
+    def _adopt(self, model: FittedModel) -> Self:
+        self.best_model_._adopt(model)
+        return self
+
+    def _to_store(
+        self, *, weights: bool, sums: bool, bands: bool, inputs: bool
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return self._best()._to_store(weights=weights, sums=sums, bands=bands, inputs=inputs)
+
+    @classmethod
+    def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        raise NotImplementedError("an automatic choice is saved as its best model.")
+
+
+def _solved(X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any, hook: Any) -> tuple[Any, ...]:
+    """Return inputs, outputs, points, sensors and the account of an equation, if y is one."""
+    if callable(getattr(y, "solved", None)):
+        if groups is not None:
+            raise InputError(
+                "groups are for outputs that were measured; an equation does not use them. Remove groups."
+            )
+        tell = None if hook is None else lambda done: hook(SOLVING, done, 1.0)
+        return y.solved(X, sensors, points, data=data, progress=tell)
+    if data is not None:
+        raise InputError(
+            "data is used with an equation, fit(u, pde, data=...); here y holds the outputs. Remove data."
+        )
+    return X, y, points, sensors, None

@@ -348,7 +348,7 @@ def choose_unaligned(
     def fitted(candidate: Candidate, trunk: Any, training: Training) -> tuple[ELMDeepONet, dict[str, Any]]:
         begun = perf_counter()
         branch = candidate.branch(Z, spread, seed)
-        model = ELMDeepONet(branch, trunk, missing="ignore", random_state=seed)._fit(training)
+        model = ELMDeepONet(branch, trunk, missing="ignore", random_state=seed)._fit_training(training)
         return model, {
             "branch": str(candidate),
             "functions": len(training.X),

@@ -8,10 +8,10 @@ from elmonet.auto.diagnostics import Repeats, advice, noise_in_words, noise_of, 
 from elmonet.auto.error_estimate import Expected
 from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
-from elmonet.estimators.base import WARNS, facts_of_error, outputs_in_words
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
 from elmonet.summary import Fact, Summary, percent
+from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 __all__ = [
     "in_words",
@@ -31,7 +31,7 @@ def in_words(
     span, solution = span_in_words(search.training), model.solution_
     return Summary(
         error=(
-            *facts_of_error(expected.error, expected.interval, solution.error_kind, WARNS),
+            *ErrorEstimate(expected.error, expected.interval, solution.error_kind).facts(),
             *_limits(search, repeats, span, expected.error),
         ),
         help=advice(search, best, expected, bool(span)),
@@ -88,7 +88,7 @@ def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], tr
     tried = f"on {others[0]['functions']} functions, with a small trunk:"
     return Summary(
         error=(
-            *facts_of_error(best["error"], None, "held out", WARNS),
+            *ErrorEstimate(best["error"], None, "held out").facts(),
             Fact("Measured", "at the points where these functions are known"),
         ),
         choice=(Fact("Model", str(best["branch"])), Fact("Compared", "\n".join([tried, *rivals]))),
@@ -105,7 +105,7 @@ def _limits(search: Search, repeats: Repeats, span: str, error: float) -> tuple[
     """What the expected error does not tell: groups, other functions, noise."""
     groups = search.training.groups
     return (
-        *([] if groups is None else [Fact("Groups", groups.told)]),
+        *([] if groups is None else [Fact("Groups", groups.reason)]),
         *([Fact("Cannot be known", span)] if span else []),
         *noise_in_words(noise_of(search.training, repeats), error),
     )
@@ -125,8 +125,8 @@ def _data(search: Search, repeats: Repeats) -> tuple[Fact, ...]:
 def _functions(count: int, training: Training) -> tuple[Fact, ...]:
     return (
         Fact("Training data", f"{count} functions"),
-        Fact("Inputs", training.inputs.told),
-        Fact("Outputs", outputs_in_words(training.outputs)),
+        Fact("Inputs", training.inputs.describe()),
+        Fact("Outputs", training.outputs.describe()),
     )
 
 

@@ -1,266 +1,318 @@
-"""What a model can say of the error of its predictions."""
+"""The contract of all estimators: scikit-learn shells over a `FittedModel`."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import os
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet.errors import InputError
-from elmonet.fitting.fitted import Fitted
-from elmonet.fitting.in_memory import fit_training
-from elmonet.fitting.operator import Operator
-from elmonet.forms.inputs import InputForm
-from elmonet.forms.outputs import OutputForm, checked_outputs
-from elmonet.forms.training import Training
-from elmonet.solve import LEFT_OUT, Ridge, Solution
-from elmonet.summary import Fact, Summary, percent
+from elmonet.data.lazy import is_dask
+from elmonet.errors import InputError, NotFittedError
+from elmonet.estimators.active_learning import suggest
+from elmonet.fitting.fitted import FittedModel
+from elmonet.fitting.streamed import predict_dask
+from elmonet.forms.inputs import InputForm, count_of
+from elmonet.forms.outputs import OutputForm, r2_of
+from elmonet.modelfile.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
-from elmonet.uncertainty.confidence import Confidence
-from elmonet.uncertainty.error_estimate import FEWEST
-from elmonet.uncertainty.novelty import Memory
-from elmonet.uncertainty.residuals import HeldOut, from_held_out, from_left_out, from_unseen, held_out
-
-__all__ = [
-    "WARNS",
-    "FittedAttributes",
-    "WithBands",
-    "facts_of_error",
-    "kind_in_words",
-    "outputs_in_words",
-    "size_of_error",
-    "summary_of",
-]
+from elmonet.uncertainty.novelty import warn_of_extrapolation
 
 
-class FittedAttributes:
-    """Attributes that end in an underscore, read from what the last fit gave."""
+class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
+    """An estimator of operators: `fit` makes a `FittedModel`, every other method reads it.
 
-    def _fitted(self, error: type[Exception]) -> Fitted:
-        raise NotImplementedError
+    A subclass has `fit`, `_to_store` and `_from_store`; all else is the same for every estimator.
+    """
 
-    @property
-    def solution_(self) -> Solution:
-        """The account of the solve; found now, if functions came since it was last needed."""
-        return self._fitted(AttributeError).solution
+    registry: ClassVar[dict[str, type[OperatorEstimator]]] = {}
+    _model: FittedModel | None = None  # what the last fit found
 
-    @property
-    def error_kind_(self) -> str | None:
-        """How `expected_error_` was found, see `Solution.error_kind`; None if nothing tells."""
-        return self.solution_.error_kind
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        OperatorEstimator.registry[cls.__name__] = cls
 
-    @property
-    def operator_(self) -> Operator:
-        """The learned operator, from rows to values."""
-        return self._fitted(AttributeError).operator
+    # Predictions
 
-    @property
-    def inputs_(self) -> InputForm:
-        """The form of the input functions."""
-        return self._fitted(AttributeError).inputs
+    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
+        """Predict output functions, at the training points or at others.
 
-    @property
-    def outputs_(self) -> OutputForm:
-        """The form of the output functions, and where they are known."""
-        return self._fitted(AttributeError).outputs
+        Warns of inputs unlike the training inputs (`ExtrapolationWarning`).
 
-    @property
-    def W_(self) -> np.ndarray:
-        """The learned matrix, (p2, p1)."""
-        return self.solution_.W
+        Parameters
+        ----------
+        X : input functions, in the form of those given to `fit`. For a Dask array, the predictions are a lazy
+            Dask array; for arrays on disk see `predict_blocks`.
+        points : where to predict; by default the training points. For points (M, d) the outputs are (N, M),
+            for points (H, W, d) they are (N, H, W), with components (N, M, c) or a dictionary. For a
+            `Scattered`, one value for each of its places; for a list of points, one array per function.
+        return_std : return the standard deviations of the errors too, in the same shape; see `interval` for
+            bands.
+        derivative : (d,), order of the derivative in each coordinate of the points, such as (1, 0); return
+            exact derivatives of the outputs instead.
 
-    @property
-    def branch_(self) -> Any:
-        """The fitted feature map of input functions."""
-        return self.operator_.branch
-
-    @property
-    def trunk_(self) -> Any:
-        """The fitted feature map of points."""
-        return self.operator_.trunk
-
-    @property
-    def points_(self) -> np.ndarray:
-        """The training points; for components, with the component's number last."""
-        return self._fitted(AttributeError).outputs.places()
-
-
-_LIKE_THESE = "for new functions that are like the training functions"
-WARNS = f"{_LIKE_THESE}. Not for inputs of another kind: predict warns of them, novelty() measures them"
-_KINDS = {
-    "leave-one-out": ("leave-one-out", "each function is predicted by a fit to all the others"),
-    "leave-group-out": ("leave-group-out", "each group of functions is predicted by a fit to all the others"),
-    "gcv": ("generalised cross-validation", "an estimate from the errors of all values together"),
-    "held out": ("functions held out", "predicted by a fit that has not seen them"),
-}
-
-
-def summary_of(fitted: Fitted) -> Summary:
-    """What error to expect, what was fitted, and the data."""
-    operator, solution = fitted.operator, fitted.solution
-    error = facts_of_error(solution.expected_error, fitted.error_interval, solution.error_kind)
-    return Summary(
-        error=error + ((Fact("Groups", fitted.word),) if fitted.word else ()),
-        details=(
-            Fact("Inputs", fitted.inputs.told),
-            Fact("Outputs", outputs_in_words(fitted.outputs)),
-            Fact("Branch", f"{_in_one_line(operator.branch)}, {operator.C.shape[1]} features"),
-            Fact("Trunk", f"{_in_one_line(operator.trunk)}, {len(operator.W)} functions"),
-            Fact("Ridge alpha", f"{solution.alpha:.2g}"),
-        ),
-    )
-
-
-def facts_of_error(
-    error: float | None, interval: tuple[float, float] | None, kind: str | None, where: str = _LIKE_THESE
-) -> tuple[Fact, ...]:
-    """The expected error, how sure it is, how it was found, and where it holds."""
-    if error is None or kind is None:
-        return (Fact("Expected error", "not known: no function was left out. Test on new functions"),)
-    how = Fact("How it is known", ": ".join(_KINDS[kind]))
-    return (*size_of_error(error, interval), how, Fact("Where it holds", where))
-
-
-def size_of_error(error: float, interval: tuple[float, float] | None) -> tuple[Fact, ...]:
-    """The expected error, and how sure it is."""
-    size = Fact("Expected error", f"{percent(error)} of the size of the outputs")
-    if interval is None:
-        return (size,)
-    low, high = interval
-    sure = f"between {percent(low, 2)} and {percent(high, 2)}"
-    if high == np.inf:
-        sure = f"nothing can be said with fewer than {FEWEST} functions"
-    return size, Fact("90 of 100 cases", sure)
-
-
-def _in_one_line(part: object) -> str:
-    return " ".join(repr(part).split())
-
-
-def kind_in_words(kind: str | None) -> str:
-    """How an expected error was found, in few words."""
-    return "not known" if kind is None else _KINDS[kind][0]
-
-
-def outputs_in_words(outputs: OutputForm) -> str:
-    """Where the outputs are known."""
-    if outputs.scattered:
-        return "at scattered points, other ones for every function"
-    c, M = outputs.components, len(outputs.points)
-    return f"{c} components at {M} points" if c else f"at {M} points"
-
-
-class WithBands:
-    """Bands, and how well they hold; made when they are first needed."""
-
-    _confidence: Confidence | None = None
-    _held_out: HeldOut | None = None  # what bands were made from, where fits to some functions gave it
-    _training: Training | None
-    _memory: Memory
-    _promise: Any
-
-    def _fitted(self) -> Fitted:
-        raise NotImplementedError
-
-    def _prepared(self, training: Training) -> Any:
-        raise NotImplementedError
+        Returns
+        -------
+        y : predictions, in the shape of the training outputs; with `return_std`, a pair (y, std).
+        """
+        model = self._fitted()
+        if is_dask(X):
+            if return_std or derivative is not None:
+                raise InputError(
+                    "return_std and derivative are for arrays in memory: predict some functions at a time."
+                )
+            return predict_dask(self.predict, model, X, points)
+        query = model.query(self, X, points)
+        warn_of_extrapolation(model.outside(query))
+        if derivative is not None:
+            if return_std:
+                raise InputError("standard deviations of derivatives are not known: leave out return_std.")
+            return model.derivative(query, derivative)
+        if not return_std:
+            return model.finish(model.values(query), query)
+        bars = model.require_error_bars()
+        z, spread = bars.values_and_spread(model, query)
+        return model.finish(z, query), model.finish_spread(bars.widen * spread, z, query)
 
     def interval(
         self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None
     ) -> tuple[Any, Any]:
-        """Lower and upper ends of bands around `predict`, in its shapes.
+        """Return error bars around `predict`.
+
+        They come from residuals of training functions that were left out or held out, and are wider for
+        inputs that the training functions say little about, where that makes them narrower on average.
 
         Parameters
         ----------
         X, points : as in `predict`.
-        coverage : the part of cases in which the band holds, for new functions that are drawn like the
-            training functions.
-        of : "points": it holds at that part of all points of all new functions. "function": the whole
-            function lies inside (at the training points, all its components), for that part of new functions.
+        coverage : part of cases in which a band contains the truth, for new functions drawn like the training
+            functions.
+        of : "points": the band contains that part of all values of new functions. "function": it contains the
+            whole function (at the training points, all its components) for that part of new functions.
 
-        The bands come from what the fit misses of training functions left out. They are wider for inputs
-        that the training functions say little of, where that makes them narrower on average.
+        Returns
+        -------
+        low, high : ends of the bands, in the shape of the predictions.
         """
-        confidence, fitted = self._confident(), self._fitted()
-        Z = fitted.seen(fitted.inputs.rows(self, X))
-        self._memory.warn(Z)
-        return fitted.interval(X, Z, points, confidence, coverage, of)
+        model = self._fitted()
+        bars = model.require_error_bars()
+        q = bars.factor(coverage, of)
+        query = model.query(self, X, points)
+        warn_of_extrapolation(model.outside(query))
+        z, spread = bars.values_and_spread(model, query)
+        half = q * spread
+        return model.finish(z - half, query), model.finish(z + half, query)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of the predictions for X against y, over all functions and points.
+
+        `relative_l2` is the usual error. Components that come as a dictionary are matched by name.
+        """
+        return r2_of(self.predict(X), y, sample_weight)
+
+    # Error bars
 
     def calibrate(self, X: Any, y: Any) -> Self:
-        """Make the bands from functions X that the model has not seen, with outputs y at the training points.
+        """Make the error bars from functions that the model has not seen.
 
-        For models whose fit leaves no function out: fitted in blocks, or by a solver of one's own. For
-        others it is not needed.
+        It is needed after fits that leave no function out: in blocks, or by a solver of one's own.
+
+        Parameters
+        ----------
+        X, y : functions with outputs at the training points, as in `fit`.
+
+        Returns
+        -------
+        self : with new error bars.
         """
-        fitted = self._fitted()
-        rows, z = self._unseen(X, y)
-        found = from_unseen(fitted, rows, z, self._confidence)
-        if found is None:
-            raise InputError(f"calibrate needs functions to learn from, at least two; got {len(rows)}.")
-        self._confidence = found
-        return self
+        model = self._fitted()
+        query = model.query(self, X)
+        target = model.targets(query, y)
+        bars = model.method.from_validation(model, query, target, model.error_bars)
+        if bars is None:
+            raise InputError(f"calibrate needs at least two functions; got {count_of(X)}.")
+        return self._adopt(replace(model, bars=bars))
 
     def calibration(self, X: Any, y: Any) -> Calibration:
-        """How well the bands hold on other functions X, with outputs y at the training points: print it."""
-        confidence, fitted = self._confident(), self._fitted()
-        rows, y = self._unseen(X, y)
-        coefficients, g = confidence.with_coefficients(fitted.operator, fitted.seen(rows))
-        z = fitted.operator.values(coefficients)
-        spread = confidence.bands.sigma * g[:, None]
-        units = 1.0 if fitted.outputs.logs is None else fitted.outputs.values(z)
-        size = float(np.sqrt(np.mean(y**2)))
-        return calibration_of(confidence.bands, fitted.outputs.target(y) - z, spread, units, size)
+        """Return how well the error bars hold on other functions; print the result.
 
-    def _unseen(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Input rows and output rows without the lift, of functions with outputs at the training points."""
-        fitted = self._fitted()
-        if fitted.outputs.scattered:
-            raise InputError(
-                "this is for outputs at common points; the model was fitted to outputs at scattered points. "
-                "Compare interval(X, points=...) with the outputs at these points."
-            )
-        rows = fitted.inputs.rows(self, X)
-        y = checked_outputs(y, fitted.outputs, len(rows))
-        y = fitted.outputs.rows(y)
-        return rows, y if fitted.outputs.lift is None else y - fitted.outputs.lifted(X, len(rows))
+        Parameters
+        ----------
+        X, y : functions with outputs at the training points, as in `fit`.
 
-    def _confidence_if_any(self) -> Confidence | None:
-        if self._confidence is None:
-            self._confidence = self._new_confidence()
-        return self._confidence
+        Returns
+        -------
+        calibration : nominal and observed coverage, sharpness, and stated against true errors.
+        """
+        model = self._fitted()
+        bars, query = model.require_error_bars(), model.query(self, X)
+        target = model.targets(query, y)
+        z, spread = bars.values_and_spread(model, query)
+        units, size = model.units(z, target)
+        rows = (len(target), -1)
+        return calibration_of(bars, (target - z).reshape(rows), spread.reshape(rows), units, size)
 
-    def _confident(self) -> Confidence:
-        confidence = self._confidence_if_any()
-        if confidence is None:
-            raise InputError(
-                "this model has no bands: it was fitted in blocks, or by a solver that leaves no function "
-                "out, or to a single function (or group), or its file was written without them. Give "
-                "functions that it has not seen to calibrate(X, y)."
-            )
-        return confidence
+    # Training inputs
 
-    def _new_confidence(self) -> Confidence | None:
-        """From the training functions, if they are at hand."""
-        training = self._training
-        if training is None:
-            return None
-        fitted = self._fitted()
-        solution = fitted.solution
-        if solution.error_kind in LEFT_OUT and solution.fit is not None:
-            promised = None if self._promise is None else self._promise.error
-            left_out = solution.expected_error
-            return from_left_out(fitted, training, promised / left_out if promised and left_out else 1.0)
-        if solution.error_kind == "held out":
-            self._held_out = held_out(lambda some: self._again(some, fitted), training)
-            return None if self._held_out is None else from_held_out(self._held_out, training.outputs)
-        return None
+    def novelty(self, X: Any) -> np.ndarray:
+        """Return how unlike the training functions each input is, (N,).
 
-    def _again(self, training: Training, fitted: Fitted) -> Fitted:
-        """A fit to some of the functions, with the settings that were chosen from all."""
-        prepared = self._prepared(training)._replace(
-            branch=clone(fitted.operator.branch),
-            trunk=clone(fitted.operator.trunk),
-            solver=Ridge(fitted.solution.alpha),
-        )
-        return fit_training(prepared, training)
+        1 is the most unusual training function, left out; `predict` warns well above that.
+        """
+        model = self._fitted()
+        return model.novelty(model.query(self, X))
+
+    def is_training_function(self, X: Any) -> np.ndarray:
+        """Return which of the inputs are training functions, (N,), bit for bit."""
+        return self._fitted().is_training(self, X)
+
+    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
+        """Return which candidate inputs to simulate next (active learning).
+
+        The choice lowers the variance summed over all candidates most. Training functions and repeats are
+        never chosen. It works after `load` too, if the training inputs were saved.
+
+        Parameters
+        ----------
+        candidates : inputs, in the form of those that `predict` takes.
+        n : how many to choose.
+
+        Returns
+        -------
+        indices : (n,), the most informative candidate first.
+        """
+        model = self._fitted()
+        return suggest(model.inputs, model.record, model.inputs.rows(self, candidates), n)
+
+    # Words and files
+
+    def summary(self) -> str:
+        """Return what error to expect, what was chosen, and the data, in words."""
+        return str(self._fitted().summary)
+
+    def report(self, path: str | os.PathLike[str], X: Any = None, y: Any = None) -> None:
+        """Write a report to share: one self-contained HTML page.
+
+        It shows the data, what was chosen and why, the expected error, whether error bars hold, the best and
+        the worst predictions, where errors are large, and how to repeat the fit. Errors are those of training
+        functions that were left out or held out: nothing is fitted. A loaded model no longer has them, and
+        the report says so.
+
+        Parameters
+        ----------
+        path : of the file to write, such as ``"fit.html"``. An existing file is replaced at the end.
+        X, y : functions that the model was not fitted to, with their outputs, as in `fit`; their error is
+            shown beside the expected one.
+
+        Raises
+        ------
+        MissingExtra : without matplotlib.
+        """
+        from elmonet.reporting.report import report  # presentation stays out of the core
+
+        report(self, path, X, y)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        weights: bool = False,
+        sums: bool = False,
+        bands: bool = True,
+        inputs: bool = True,
+    ) -> None:
+        """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
+
+        The file is safetensors: no pickle, and nothing runs on loading.
+
+        Parameters
+        ----------
+        path : of the file, such as ``"operator.elmonet"``.
+        weights : store random weights in full; otherwise only their seed, which keeps the file small.
+        sums : keep the sums of a fit in blocks, so that `partial_fit` and `merge` can continue after loading.
+        bands : keep the error bars, 48 numbers for each feature of the branch.
+        inputs : keep the training inputs, which `suggest` needs.
+        """
+        if bands:
+            _ = self._fitted().error_bars  # made now if they were never asked for
+        _ = self._fitted().record
+        write(path, *self._to_store(weights=weights, sums=sums, bands=bands, inputs=inputs))
+
+    @abstractmethod
+    def _to_store(
+        self, *, weights: bool, sums: bool, bands: bool, inputs: bool
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the header and the arrays of the model's file; nothing is computed."""
+
+    @classmethod
+    @abstractmethod
+    def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        """Invert `_to_store`."""
+
+    # Attributes of a fitted estimator
+
+    @property
+    def expected_error_(self) -> float | None:
+        """Expected relative error on new functions drawn like the training functions; None if unknown."""
+        return self._fitted(AttributeError).estimate.error
+
+    @property
+    def expected_error_interval_(self) -> tuple[float, float] | None:
+        """90 % interval of the expected error; None if unknown."""
+        return self._fitted(AttributeError).estimate.interval
+
+    @property
+    def error_kind_(self) -> str | None:
+        """How the error was estimated: "leave-one-out", "leave-group-out", "held out", "gcv" or None."""
+        return self._fitted(AttributeError).estimate.kind
+
+    @property
+    def inputs_(self) -> InputForm:
+        """The form of the input functions."""
+        return self._input_form()
+
+    @property
+    def outputs_(self) -> OutputForm:
+        """The form of the output functions, with the points where they are known."""
+        return self._fitted(AttributeError).outputs
+
+    @property
+    def points_(self) -> np.ndarray:
+        """The training points; for components, with the component's number last."""
+        return self.outputs_.places()
+
+    @property
+    def input_shape_(self) -> tuple[int, ...]:
+        """The shape of one input function, as given to `fit`."""
+        return self._input_form().given
+
+    @property
+    def n_features_in_(self) -> int:
+        """scikit-learn's number of input features: the first axis of one input function."""
+        return self._input_form().given[0]
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Column names of the DataFrame given to `fit`; missing if it was no DataFrame."""
+        columns = self._input_form().columns
+        if columns is None:
+            raise AttributeError("the inputs have no column names.")
+        return np.array(columns, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._model is not None
+
+    def _input_form(self) -> InputForm:
+        return self._fitted(AttributeError).inputs
+
+    def _fitted(self, error: type[Exception] = NotFittedError) -> FittedModel:
+        if self._model is None:
+            raise error(f"this {type(self).__name__} is not fitted yet: call fit with training data first.")
+        return self._model
+
+    def _adopt(self, model: FittedModel) -> Self:
+        """Show another fitted model."""
+        self._model = model
+        return self

@@ -1,39 +1,39 @@
-"""ELMDeepONet: a DeepONet trained by one linear solve; scikit-learn's face over forms, fits and operators."""
+"""ELMDeepONet: a DeepONet trained by one linear solve."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.checks import choice, coordinates, outputs
 from elmonet.data.lazy import is_dask, is_stored
 from elmonet.errors import InputError, NotFittedError
-from elmonet.estimators.active_learning import suggest
-from elmonet.estimators.base import FittedAttributes, WithBands, size_of_error, summary_of
-from elmonet.fitting.fitted import Fitted
+from elmonet.estimators.base import OperatorEstimator
+from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
+from elmonet.fitting.error_bars import OperatorErrorBars
+from elmonet.fitting.fitted import FittedOperator
 from elmonet.fitting.in_memory import fit_training
-from elmonet.fitting.prepare import Prepared, prepare
-from elmonet.fitting.streamed import BlockFit, fit_stored, predict_dask
-from elmonet.forms.outputs import named_components, r2_of
+from elmonet.fitting.operator import Operator
+from elmonet.fitting.prepare import FitSettings
+from elmonet.fitting.streamed import BlockFit, fit_stored
+from elmonet.forms.inputs import InputForm
+from elmonet.forms.outputs import ScatteredForm, by_name
 from elmonet.forms.training import Training, place_points, points_once, understand
 from elmonet.forms.transforms import Affine
-from elmonet.modelfile.saving import to_store
-from elmonet.modelfile.store import write
-from elmonet.physics import PDE
-from elmonet.reporting.data import Account, account_of
-from elmonet.reporting.report import Reporting
-from elmonet.summary import Fact, Summary
-from elmonet.uncertainty.error_estimate import Promise
-from elmonet.uncertainty.novelty import Memory
+from elmonet.solve import Solution
+from elmonet.uncertainty.bands import ErrorBars
+from elmonet.uncertainty.novelty import TrainingRecord
 
-__all__ = ["ELMDeepONet"]
+_NO_SUMS = (
+    "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
+    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or "
+    "fit again with all of them."
+)
 
 
-class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator):
+class ELMDeepONet(OperatorEstimator):
     """A DeepONet with fixed branch and trunk, trained by one linear solve.
 
     The output function at a point y, for the input function u, is
@@ -66,12 +66,13 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         of the network: with a trunk that vanishes on a boundary, predictions take its values there, exactly.
     points : where the outputs are known, if not given to `fit`; for tools that call ``fit(X, y)`` only.
     random_state : seed of branch and trunk; each gets its own child of it, unless it has its own seed.
+    error_bars : class of the error bars, a subclass of `ErrorBars`. None: from training functions left out.
 
     Attributes
     ----------
-    expected_error_ : the relative error to expect on new functions that are drawn alike.
-    expected_error_interval_ : (low, high), between which it lies in 90 of 100 cases.
-    solution_ : `Solution`: ranks, condition, residual, alpha, errors and of what kind they are, seconds.
+    expected_error_ : the relative error to expect on new functions drawn like the training functions.
+    expected_error_interval_ : (low, high), its 90 % interval.
+    solution_ : `Solution`: ranks, condition, residual, alpha, errors and their kind, seconds.
     inputs_, outputs_ : the form of the data on each side: shapes, names, points.
     operator_ : `Operator`: branch, trunk and coefficients, from rows to values.
     W_ : (p2, p1), the learned matrix.
@@ -92,11 +93,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
     True
     """
 
-    _found: Fitted | None = None  # what the last fit gave
-    _training: Training | None = None  # the functions of a fit in memory, for partial_fit to go on with
-    _blocks: BlockFit | None = None  # a fit in blocks, which can go on
-    _memory: Memory = Memory()
-    _promise: Promise | None = None  # of whoever chose this model
+    _blocks: BlockFit | None = None  # a fit in blocks, which can be continued
 
     def __init__(
         self,
@@ -111,6 +108,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         lift: Any = None,
         points: Any = None,
         random_state: Any = None,
+        error_bars: type[ErrorBars] | None = None,
     ):
         self.branch = branch
         self.trunk = trunk
@@ -122,6 +120,7 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         self.lift = lift
         self.points = points
         self.random_state = random_state
+        self.error_bars = error_bars
 
     def fit(
         self,
@@ -148,12 +147,16 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
         sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.
-        sample_weight : (N,), how much each function counts.
+        sample_weight : (N,), weight of each function.
         groups : (N,), labels of functions that belong together, such as the number of the run they come from:
-            they are left out together. None: steps of trajectories and near repeats are found.
+            they are left out together. By default, steps of trajectories and near repeats are found.
+
+        Returns
+        -------
+        self : the fitted estimator.
         """
         points = points_once(self.points, points, "ELMDeepONet")
-        if isinstance(y, PDE):
+        if callable(getattr(y, "solved", None)):
             raise InputError(
                 "an equation is for AutoELMDeepONet. Here, use data = pde.solve(u, sensors, points) and "
                 "give data.u_train and data.s_train."
@@ -164,282 +167,174 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
                     raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
             return self._fit_stored(X, y, points, sensors)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
-        settings = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
-        return self._fit(understand(self, X, y, points, gaps=gaps, lift=self.lift, **settings))
+        data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
+        return self._fit_training(understand(self, X, y, points, gaps=gaps, lift=self.lift, **data))
+
+    def _fit_training(self, training: Training) -> Self:
+        """Fit training data that `understand` has checked."""
+        self._blocks = None
+        return self._adopt(fit_training(self._settings(), training))
+
+    def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
+        """Fit arrays on disk or Dask arrays, block by block; `how` as in `fit_blocks`."""
+
+        def begin(first: tuple[np.ndarray, np.ndarray], scale: Affine | None) -> BlockFit:
+            return self._block_fit(understand(self, *first, points, sensors=sensors), scale)
+
+        self._blocks, model = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
+        return self._adopt(model)
 
     def partial_fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
-        """Learn from more functions; the arguments are those of `fit`, and points are needed once.
+        """Learn from more functions, in batches.
 
-        Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow.
-        Inputs are scaled as the first call's are (``scale_inputs=False`` leaves them as they are); from then
-        on, the order and the size of batches make no difference. W is found when it is next needed. With
+        Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow. Inputs
+        are scaled as those of the first call (``scale_inputs=False`` leaves them as they are); from then on,
+        order and size of the batches make no difference. W is solved for when it is next needed. With
         ``Ridge("loo")``, alpha is chosen by GCV once there are more functions than features: leave-one-out
-        would need the functions again. It goes on after `fit` too, if its branch does not learn from
-        data, and after `load` of a file with sums; otherwise it refuses.
+        would need the functions again. It continues after `fit` too, if the branch does not learn from data,
+        and after `load` of a file with sums; otherwise it refuses.
+
+        Parameters
+        ----------
+        X, y, points, sensors : as in `fit`. Points and sensors are needed once; sensors may come in another
+            order later, and components in another order of names.
+
+        Returns
+        -------
+        self : the estimator.
         """
         if not self.__sklearn_is_fitted__():
-            training = understand(
-                self, X, y, points_once(self.points, points, "ELMDeepONet"), sensors=sensors, lift=self.lift
-            )
-            self._blocks = self._begun(training)
-            self._blocks.add(training.X, training.y)
+            points = points_once(self.points, points, "ELMDeepONet")
+            training = understand(self, X, y, points, sensors=sensors, lift=self.lift)
+            fit = self._block_fit(training)
+            fit.add(training.X, training.y)
+            self._blocks = fit
             return self
-        fit = self._blocks or self._as_blocks()
-        if points is not None and not np.array_equal(
-            coordinates(place_points(points)[0]), fit.outputs.points
-        ):
+        fit = self._blocks or self._continued()
+        form = fit.outputs
+        if points is not None and not np.array_equal(coordinates(place_points(points)[0]), form.points):
             raise InputError(
                 "the points differ from those of the first batch: all functions of one model are known at "
-                "the same points. Do not give other points, or interpolate the outputs."
+                "the same points. Leave out the points, or interpolate the outputs."
             )
-        X = fit.reduction.inputs.rows(self, X)
-        y = outputs(named_components(y)[1], len(X))
-        if y.shape[1:] != fit.outputs.shape:
+        inputs = fit.block_features.inputs
+        rows = inputs.rows(self, X if sensors is None else inputs.at_sensors(X, sensors))
+        y = outputs(by_name(y, form.names), len(rows))
+        if y.shape[1:] != form.shape:
             raise InputError(
-                f"all functions of one model have outputs of the shape {fit.outputs.shape}, as the first "
-                f"batch; got {y.shape[1:]}."
+                f"all functions of one model have outputs of the shape {form.shape}, as in the first batch; "
+                f"got {y.shape[1:]}."
             )
-        fit.add(X, fit.outputs.rows(y))
-        self._forget()
-        self._blocks = fit
+        fit.add(rows, form.rows(y))
+        self._blocks, self._model = fit, None
         return self
 
     def merge(self, other: ELMDeepONet) -> Self:
-        """Take in the functions of another model, `other`, with the same features, both fitted in blocks."""
+        """Add the functions of another model with the same features, both fitted in blocks."""
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
-        self._found = self._confidence = None
+        self._model = None
         return self
-
-    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
-        """Output functions at the training points, in the shape of the training outputs, or at other points.
-
-        Parameters
-        ----------
-        X : input functions, in the form of those that `fit` was given. For a Dask array, the outputs are a
-            Dask array that is computed when it is needed; for arrays on disk see `predict_blocks`.
-        points : None: the training points. At points (M, d), the outputs are (N, M), at points (H, W, d) they
-            are (N, H, W), with components (N, M, c) or a dictionary. At a `Scattered`, one value for each of
-            its places; at a list of points, one array a function.
-        return_std : give the predictions and the standard deviations of their errors, in the same shape; see
-            `interval` for bands.
-        derivative : (d,), derivatives instead, so often in each coordinate, as (1, 0): exact ones of the
-            prediction, if the trunk has them (`Legendre`, `Sinusoid`, smooth networks).
-        """
-        fitted = self._fitted()
-        if is_dask(X):
-            if return_std or derivative is not None:
-                raise InputError(
-                    "return_std and derivative are for arrays in memory: predict some functions at a time."
-                )
-            return predict_dask(self, fitted, X, points)
-        Z = fitted.seen(fitted.inputs.rows(self, X))
-        self._memory.warn(Z)
-        if derivative is not None:
-            if return_std:
-                raise InputError("standard deviations of derivatives are not known: remove return_std.")
-            return fitted.derivative(X, Z, points, derivative)
-        if return_std:
-            return fitted.with_std(X, Z, points, self._confident())
-        return fitted.predict(X, Z, points)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of predictions for X against y, over all functions and points; weights `sample_weight` (N,).
-
-        `relative_l2` is the usual error.
-        """
-        return r2_of(self.predict(X), y, sample_weight)
-
-    def summary(self) -> str:
-        """In words: the data, what was fitted, and what error to expect."""
-        return str(summary_of(self._fitted()) if self._promise is None else self._promise.words)
 
     def remember_inputs(self, X: Any) -> None:
-        """Keep of the training inputs X what it takes to warn of others that are unlike them."""
-        fitted = self._fitted()
-        rows = fitted.inputs.rows(self, X)
-        self._memory = Memory.of(rows, fitted.seen(rows))
+        """Keep a record of the training inputs X after a fit in blocks, for `novelty` and `suggest`."""
+        model = self._fitted()
+        rows = model.inputs.rows(self, X)
+        self._adopt(replace(model, known=TrainingRecord.of(rows, model.seen(rows))))
 
-    def novelty(self, X: Any) -> np.ndarray:
-        """How far each input of X is from the training functions, (N,): above 1, beyond all of them.
-
-        The larger of two: its leverage among the training inputs, and its standard deviation given them (see
-        `interval`), each compared with the largest of a training function that is left out.
-        """
-        fitted = self._fitted()
-        Z = fitted.seen(fitted.inputs.rows(self, X))
-        novelty, confidence = self._memory.novelty(Z), self._confidence_if_any()
-        if confidence is None or confidence.variance is None:
-            return novelty
-        return np.maximum(novelty, confidence.variance.novelty(fitted.operator, Z))
-
-    def is_training_function(self, X: Any) -> np.ndarray:
-        """Which of the inputs X are training functions, (N,), to the last bit; after `load` too."""
-        return self._remembered().has(self._fitted().inputs.rows(self, X))
-
-    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
-        """Which n of the candidate inputs to simulate next: their indices (n,), the most telling first.
-
-        Chosen is what lowers the variance summed over all candidates most; training functions and repeats
-        are never chosen. After `load` too, if the training inputs were saved.
-
-        Parameters
-        ----------
-        candidates : inputs, in the form of those that `predict` takes.
-        n : how many.
-        """
-        fitted = self._fitted()
-        return suggest(fitted.inputs, self._remembered(), fitted.inputs.rows(self, candidates), n)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        weights: bool = False,
-        sums: bool = False,
-        bands: bool = True,
-        inputs: bool = True,
-    ) -> None:
-        """Write the fitted model to one file, from which `load` gives the same predictions bit for bit.
-
-        The file is safetensors: no pickle, and nothing runs on loading.
-
-        Parameters
-        ----------
-        path : of the file, as ``"operator.elmonet"``.
-        weights : store random weights in full; otherwise as their seed, so that the file stays small.
-        sums : a model that was fitted in blocks can go on after loading, by `partial_fit` or `merge`.
-        bands : keep what bands need, 48 numbers for each feature of the branch.
-        inputs : keep the training inputs, which `suggest` needs.
-        """
-        fitted = self._fitted()
-        if sums and self._blocks is None:
-            raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
-        blocks = self._blocks if sums else None
-        write(path, *to_store(self, fitted, blocks, weights, bands=bands, inputs=inputs))
-
-    @property
-    def expected_error_(self) -> float | None:
-        """The relative error to expect on new functions that are drawn alike; None if nothing tells."""
-        return self._promise.error if self._promise is not None else self.solution_.expected_error
-
-    @property
-    def expected_error_interval_(self) -> tuple[float, float] | None:
-        """Between what that error lies, in 90 of 100 cases; None if nothing tells."""
-        return (
-            self._fitted(AttributeError).error_interval if self._promise is None else self._promise.interval
+    def _settings(self) -> FitSettings:
+        """Return the settings of a fit."""
+        method = OperatorErrorBars if self.error_bars is None else self.error_bars
+        if not (isinstance(method, type) and issubclass(method, ErrorBars)):
+            raise InputError(f"error_bars must be a subclass of ErrorBars, or None; got {method!r}.")
+        return FitSettings(
+            self.branch,
+            self.trunk,
+            self.solver,
+            self.scale_inputs,
+            self.log_inputs,
+            self.log_outputs,
+            self.random_state,
+            method,
         )
 
+    @property
+    def solution_(self) -> Solution:
+        """The account of the solve: ranks, condition, residual, alpha, errors, seconds."""
+        return self._fitted(AttributeError).solution
+
+    @property
+    def operator_(self) -> Operator:
+        """The learned operator, from rows to values."""
+        return self._fitted(AttributeError).operator
+
+    @property
+    def W_(self) -> np.ndarray:
+        """The learned matrix, (p2, p1)."""
+        return self.solution_.W
+
+    @property
+    def branch_(self) -> Any:
+        """The fitted feature map of input functions."""
+        return self.operator_.branch
+
+    @property
+    def trunk_(self) -> Any:
+        """The fitted feature map of points."""
+        return self.operator_.trunk
+
     def __sklearn_is_fitted__(self) -> bool:
-        return self._found is not None or self._blocks is not None
+        return self._model is not None or self._blocks is not None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is only there to go on with: the factor and the training functions."""
-        state = super().__getstate__() | {"_training": None, "_memory": self._remembered()}
-        state["_held_out"] = None
-        state["_confidence"] = self._confidence_if_any()
-        if self._found is not None:
-            solution = replace(self._found.solution, fit=None)
-            state["_found"] = replace(self._found, solution=solution)
-        return state
+    def _input_form(self) -> InputForm:
+        return self._blocks.block_features.inputs if self._blocks is not None else super()._input_form()
 
-    def _fitted(self, error: type[Exception] = NotFittedError) -> Fitted:
-        if self._found is None and self._blocks is not None:
-            self._found = self._blocks.solve()
-        if self._found is None:
-            raise error(f"this {type(self).__name__} is not fitted yet: call fit with training data first.")
-        return self._found
+    def _fitted(self, error: type[Exception] = NotFittedError) -> FittedOperator:
+        if self._model is None and self._blocks is not None:
+            self._model = self._blocks.solve()
+        model = super()._fitted(error)
+        assert isinstance(model, FittedOperator)
+        return model
 
-    def _fit(self, training: Training) -> Self:
-        """Fit to what was understood already."""
-        self._forget()
-        self._found = fit_training(self._prepared(training), training)
-        self._training = training
-        return self
-
-    def _account(self) -> Account:
-        return account_of(self, self._fitted(), self._training)
-
-    def _tell(self, heading: str, *facts: Fact) -> None:
-        """Say more in the summary."""
-        told = self._summary().telling(heading, *facts)
-        self._promise = Promise(self.expected_error_, told, self.expected_error_interval_)
-
-    def _summary(self) -> Summary:
-        """The summary of a model that was not loaded."""
-        words = summary_of(self._fitted()) if self._promise is None else self._promise.words
-        assert isinstance(words, Summary)
-        return words
-
-    def _add_error(self, error: float, equation: tuple[Fact, ...]) -> None:
-        """Errors of the training outputs themselves, which no function left out can show."""
-        low, high = self.expected_error_interval_ or (0.0, np.inf)
-        expected, interval = (self.expected_error_ or 0.0) + error, (low + error, high + error)
-        words = self._summary().with_equation(equation, error, expected)
-        words = words.telling("error", *size_of_error(expected, interval))
-        self._promise = Promise(expected, words, interval)
-
-    def _remembered(self) -> Memory:
-        """What is kept of the training functions, made when it is first needed."""
-        if self._memory.fingerprints is None and self._training is not None:
-            self._memory = replace(Memory.of(self._training.X), measure=self._memory.measure)
-        return self._memory
-
-    def _as_blocks(self) -> BlockFit:
-        """A fit in blocks of the functions that `fit` had in memory."""
-        training = self._training
+    def _continued(self) -> BlockFit:
+        """Return a fit in blocks of the functions that `fit` had in memory."""
+        training = None if self._model is None else self._fitted().training
         if training is None:
             raise InputError(f"partial_fit continues {_NO_SUMS}")
-        if training.weights is not None or training.has_gaps or training.outputs.scattered:
+        if training.weights is not None or training.has_gaps or isinstance(training.outputs, ScatteredForm):
             raise InputError(
                 "partial_fit cannot continue after a fit with sample weights, gaps or scattered outputs, "
                 "which needs all functions at once. Fit again with all of them."
             )
-        fit = self._begun(training)
+        fit = self._block_fit(training)
         fit.add(training.X, training.y)
         return fit
 
-    def _begun(self, training: Training, scale: Affine | None = None) -> BlockFit:
-        """A fit in blocks of functions like these, scaled as they are, or as is given."""
+    def _block_fit(self, training: Training, scale: Affine | None = None) -> BlockFit:
+        """Return an empty fit in blocks for functions like these, scaled as they are, or as given."""
         if self.lift is not None:
             raise InputError("a lift needs all functions at once; in blocks, give outputs minus the lift.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
-        return BlockFit(*self._prepared(training, scale))
+        return BlockFit(*self._settings().prepare(training, scale))
 
-    def _prepared(self, training: Training, scale: Affine | None = None) -> Prepared:
-        return prepare(
-            training,
-            self.branch,
-            self.trunk,
-            self.solver,
-            scale_inputs=self.scale_inputs,
-            log_inputs=self.log_inputs,
-            log_outputs=self.log_outputs,
-            random_state=self.random_state,
-            scale=scale,
-        )
+    def _to_store(
+        self, *, weights: bool, sums: bool, bands: bool, inputs: bool
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        if sums and self._blocks is None:
+            raise InputError("this model keeps no sums: it was fitted in memory. Save it without sums=True.")
+        blocks = self._blocks if sums else None
+        return deeponet_to_store(self, self._fitted(), blocks, weights=weights, bands=bands, inputs=inputs)
 
-    def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
-        """Fit to arrays on disk or Dask's, a block at a time."""
-        self._forget()
+    @classmethod
+    def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        parameters, model, blocks = deeponet_from_store(header, arrays)
+        return cls(**parameters)._adopt(model)._continue(blocks)
 
-        def begin(first: tuple[np.ndarray, np.ndarray], scale: Affine | None) -> BlockFit:
-            return self._begun(understand(self, *first, points, sensors=sensors), scale)
-
-        fit, found = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
-        self._blocks, self._found = fit, found
+    def _continue(self, blocks: BlockFit | None) -> Self:
+        """Continue a fit in blocks."""
+        self._blocks = blocks
         return self
-
-    def _forget(self) -> None:
-        for name in ("_found", "_training", "_blocks", "_memory", "_promise", "_confidence", "_held_out"):
-            self.__dict__.pop(name, None)
-
-
-_NO_SUMS = (
-    "models that were fitted in blocks, by partial_fit or from disk; this one was not: a fit in memory "
-    "keeps no sums, nor does a file without them. Give all functions to partial_fit, from the first on, or "
-    "fit again with all of them."
-)

@@ -27,12 +27,10 @@ from elmonet.progress import Progress
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import LeftOut, Sums
 
-__all__ = ["LeaveOut", "LookAtInputs", "OnDask", "OnThreads", "Reduction", "SumUp", "Totals"]
-
 
 @dataclass(frozen=True)
-class Reduction:
-    """Scaling, features, and the basis of the outputs; `span` is None if the trunk learns from outputs."""
+class BlockFeatures:
+    """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs."""
 
     inputs: InputForm
     outputs: OutputForm
@@ -41,11 +39,11 @@ class Reduction:
     span: Span | None
 
     def features(self, X: np.ndarray) -> np.ndarray:
-        """B (p1, n) of input rows X (n, ...)."""
+        """Return B (p1, n) of input rows X (n, ...)."""
         return features(self.branch, self.inputs.seen(X)).T
 
     def coordinates(self, y: np.ndarray, span: Span | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of output rows y (n, c M): G (q, n) in the basis or as they are, norms outside of it, all norms."""
+        """Return G (q, n) of output rows y (n, c M), the norms outside the basis, and all norms."""
         y = y.astype(float, copy=False)
         norms = function_norms(y)
         if span is None:
@@ -53,12 +51,12 @@ class Reduction:
         return *span.project(y.T, norms), norms
 
     def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
-        """Take in rows X and y."""
+        """Add rows X and y to sums."""
         G, outside, _ = self.coordinates(y, self.span)
         sums.add(self.features(X), G, outside)
 
     def rows(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Functions in the shapes of the user as rows."""
+        """Return functions in the user's shapes as rows."""
         return self.inputs.arranged(X), self.outputs.rows(y)
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -76,123 +74,125 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class LookAtInputs:
-    """The first pass: mean and deviation of the inputs, for their scaling."""
+class InputMoments:
+    """First pass: mean and deviation of the inputs, for their scaling."""
 
     inputs: InputForm
     needs_outputs = False
 
     def empty(self) -> Moments:
-        """Moments of nothing."""
+        """Return moments of no functions."""
         return Moments()
 
     def add(self, moments: Moments, X: np.ndarray, y: Any) -> None:
-        """Take in inputs X."""
+        """Add inputs X."""
         moments.add(self.inputs.seen(self.inputs.arranged(X)))
 
 
 @dataclass(frozen=True)
-class SumUp:
-    """The second pass: all that the fit needs."""
+class SumTask:
+    """Second pass: the sums that the fit needs."""
 
-    reduction: Reduction
+    block_features: BlockFeatures
     kind: type[Sums]
     needs_outputs = True
 
     def empty(self) -> Sums:
-        """Sums of nothing."""
-        r = self.reduction
+        """Return sums over no functions."""
+        r = self.block_features
         q = len(r.outputs.places()) if r.span is None else r.span.rank
         return self.kind(r.width, q)
 
     def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
-        """Take in inputs X and outputs y."""
-        self.reduction.add(sums, *self.reduction.rows(X, y))
+        """Add inputs X and outputs y."""
+        self.block_features.add(sums, *self.block_features.rows(X, y))
 
 
 @dataclass
 class Totals:
-    """Sums over functions of what `LeftOut` counts."""
+    """Sums over functions of leave-one-out errors."""
 
     values: Any = 0.0
 
     def merge(self, other: Totals) -> None:
-        """Take in the totals of other functions."""
+        """Add the totals of other functions."""
         self.values = self.values + other.values
 
 
 @dataclass(frozen=True)
-class LeaveOut:
-    """The third pass: the leave-one-out errors at a few alphas."""
+class LeaveOutTask:
+    """Third pass: leave-one-out errors at a few alphas."""
 
-    reduction: Reduction
+    block_features: BlockFeatures
     left_out: LeftOut
     span: Span
     needs_outputs = True
 
     def empty(self) -> Totals:
-        """Totals of nothing."""
+        """Return totals of no functions."""
         return Totals()
 
     def add(self, totals: Totals, X: np.ndarray, y: np.ndarray) -> None:
-        """Take in inputs X and outputs y."""
-        X, y = self.reduction.rows(X, y)
-        G, outside, norms = self.reduction.coordinates(y, self.span)
-        totals.values = totals.values + self.left_out.totals(self.reduction.features(X), G, outside, norms)
+        """Add inputs X and outputs y."""
+        X, y = self.block_features.rows(X, y)
+        G, outside, norms = self.block_features.coordinates(y, self.span)
+        totals.values = totals.values + self.left_out.totals(
+            self.block_features.features(X), G, outside, norms
+        )
 
 
-_ROUND = 16  # blocks that each worker takes before its results are merged
+_BLOCKS_PER_ROUND = 16  # blocks that each worker takes before its results are merged
 _FAN_IN = 8  # results that are merged by one Dask task
 
 
 class OnThreads:
-    """Arrays on disk, read in blocks by a few threads, each with a BLAS of one thread."""
+    """Run tasks over arrays on disk, read in blocks by a few threads, each with a BLAS of one thread."""
 
     def __init__(self, blocks: Blocks, workers: int, hook: Progress | None):
         self.blocks, self.workers, self.hook = blocks, workers, hook
         self.functions = blocks.functions
 
     def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first n functions."""
+        """Return the first n functions."""
         return Blocks(self.blocks.u, self.blocks.s, n).read(0)
 
     def all_threads(self) -> Any:
-        """A context in which BLAS may use as many threads as there are workers."""
+        """Return a context in which BLAS may use as many threads as there are workers."""
         return threadpool_limits(self.workers)
 
     def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
-        """What the task makes of all blocks from function `begin` on, merged `into` what there is.
+        """Run a task over all blocks from function `begin` on, and merge the results into `into`.
 
         `after` is called after each round of blocks.
         """
         total = task.empty() if into is None else into
         starts, started = list(self.blocks.starts(begin)), perf_counter()
-        for i in range(0, len(starts), _ROUND * self.workers):
+        for i in range(0, len(starts), _BLOCKS_PER_ROUND * self.workers):
             if self.hook is not None:
                 done = starts[i]
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
                 speed = f", {rate:,.0f} per second" if i else ""
                 self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
-            for part in self._on_workers(task, starts[i : i + _ROUND * self.workers]):
+            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers]):
                 total.merge(part)
             if after is not None:
                 after()
         return total
 
     def _on_workers(self, task: Any, starts: list[int]) -> list[Any]:
-        """Worker w takes blocks w, w + workers, ...; the results, in the order of the workers."""
+        """Run worker w on blocks w, w + workers, ...; return the results in the order of the workers."""
         shares = [share for w in range(self.workers) if (share := starts[w :: self.workers])]
         if len(shares) == 1:
-            return [self._made(task, shares[0])]
+            return [self._run(task, shares[0])]
 
         def beside(share: list[int]) -> Any:
             with beside_others():
-                return self._made(task, share)
+                return self._run(task, share)
 
         with ThreadPoolExecutor(len(shares)) as pool:
             return list(pool.map(beside, shares))
 
-    def _made(self, task: Any, starts: list[int]) -> Any:
+    def _run(self, task: Any, starts: list[int]) -> Any:
         part = task.empty()
         for start in starts:
             X, y = self.blocks.read(start) if task.needs_outputs else (self.blocks.inputs(start), None)
@@ -201,7 +201,7 @@ class OnThreads:
 
 
 class OnDask:
-    """Dask arrays: blocks are taken in where they lie, and only results travel, merged by a tree.
+    """Run tasks over Dask arrays: where the blocks are; only results travel, merged by a tree.
 
     On the active distributed client if there is one, else on local threads. Every Dask task is a pure
     function of its block, so that Dask may run it again when a worker dies.
@@ -220,22 +220,22 @@ class OnDask:
         self.starts = [int(start) for start in np.cumsum([0, *self.u.chunks[0][:-1]])]
 
     def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first n functions."""
+        """Return the first n functions."""
         X, y = (np.asarray(part[:n].compute()) for part in (self.u, self.s))
         return checked_rows(X, 0, "X"), checked_rows(y, 0, "y")
 
     def all_threads(self) -> Any:
-        """A context in which BLAS may use all threads."""
+        """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
     def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
-        """What the task makes of all blocks, merged `into` what there is."""
+        """Run a task over all blocks, and merge the results into `into`."""
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))
         outputs = y if task.needs_outputs else [None] * len(X)
-        parts = [_delayed(_made)(shared, *block) for block in zip(self.starts, X, outputs, strict=True)]
+        parts = [_delayed(_run)(shared, *block) for block in zip(self.starts, X, outputs, strict=True)]
         while len(parts) > 1:
-            parts = [_delayed(_merged)(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+            parts = [_delayed(_merge)(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
         made = parts[0].compute()
         if into is None:
             return made
@@ -247,7 +247,7 @@ def _delayed(function: Callable[..., Any]) -> Any:
     return import_module("dask").delayed(function, pure=True)
 
 
-def _made(task: Any, start: int, X: np.ndarray, y: np.ndarray | None) -> Any:
+def _run(task: Any, start: int, X: np.ndarray, y: np.ndarray | None) -> Any:
     part = task.empty()
     X = checked_rows(np.asarray(X), start, "X")
     with threadpool_limits(1):
@@ -255,7 +255,7 @@ def _made(task: Any, start: int, X: np.ndarray, y: np.ndarray | None) -> Any:
     return part
 
 
-def _merged(parts: list[Any]) -> Any:
+def _merge(parts: list[Any]) -> Any:
     total = deepcopy(parts[0])  # which Dask may need again
     for part in parts[1:]:
         total.merge(part)

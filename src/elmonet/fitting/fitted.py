@@ -1,99 +1,142 @@
-"""All that a fit gives: the form of the data on each side, the operator between them, and its account."""
+"""Fitted models: one frozen value with everything a fit found, which the estimators show.
+
+A `FittedModel` answers queries: functions and points of the user in, outputs in the user's shapes out. Its
+error bars and its record of the training inputs are made when they are first asked for, and kept inside.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.features.base import checked_orders
+from elmonet.fitting.error_bars import OperatorErrorBars, Residuals, held_out_residuals
 from elmonet.fitting.operator import Operator
 from elmonet.forms.inputs import InputForm
-from elmonet.forms.outputs import OutputForm, lift_at_own_points
-from elmonet.forms.training import is_list_of_points, place_points
+from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
+from elmonet.forms.training import Training, is_list_of_points, place_points
 from elmonet.solve import LEFT_OUT, Solution
-from elmonet.uncertainty.confidence import Confidence
-from elmonet.uncertainty.error_estimate import error_interval
+from elmonet.summary import Fact, Summary
+from elmonet.uncertainty.bands import ErrorBars
+from elmonet.uncertainty.calibration import Validation
+from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
+from elmonet.uncertainty.novelty import TrainingRecord
 
-__all__ = ["Fitted"]
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedModel(ABC):
+    """Everything that a fit found; estimators are shells over it, files and reports read it.
 
-@dataclass(frozen=True)
-class Fitted:
-    """From the user's input functions to output functions in the user's shapes."""
+    Attributes
+    ----------
+    inputs, outputs : forms of the data on each side.
+    estimate : the expected error.
+    method : the class of its error bars.
+    bars : error bars that were given: from a calibration or a file; None to make them from the fit.
+    known : a record of the training inputs that was given; None to make it from the fit.
+    words : summary of whoever chose the model, text if it was loaded; None for the model's own.
+    """
 
     inputs: InputForm
     outputs: OutputForm
-    operator: Operator
-    solution: Solution
-    word: str = ""  # on functions that belong together
-    groups: int | None = None  # how many groups these are
+    estimate: ErrorEstimate
+    method: type[ErrorBars] = OperatorErrorBars
+    bars: ErrorBars | None = None
+    known: TrainingRecord | None = None
+    words: Summary | str | None = None
+
+    @abstractmethod
+    def query(self, estimator: Any, X: Any, points: Any = None) -> Any:
+        """Check functions and points of a prediction."""
+
+    @abstractmethod
+    def values(self, query: Any) -> np.ndarray:
+        """Return predictions as the model sees outputs."""
+
+    @abstractmethod
+    def finish(self, z: np.ndarray, query: Any) -> Any:
+        """Return what the model gives as outputs in the user's shapes and units."""
+
+    @abstractmethod
+    def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: Any) -> Any:
+        """Return the size of errors around z in the user's shapes and units."""
+
+    @abstractmethod
+    def derivative(self, query: Any, orders: Any) -> Any:
+        """Return derivatives of the outputs by the coordinates of the points."""
+
+    @abstractmethod
+    def targets(self, query: Any, y: Any) -> np.ndarray:
+        """Check outputs at the training points; return them as the model sees outputs."""
+
+    @abstractmethod
+    def units(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | float, float]:
+        """Return the factor from the model's errors to errors of outputs, and the outputs' RMS."""
+
+    @abstractmethod
+    def novelty(self, query: Any) -> np.ndarray:
+        """Return how unlike the training functions each one is, (n,): 1 for the most unusual of those."""
+
+    @abstractmethod
+    def outside(self, query: Any) -> np.ndarray:
+        """Return which functions (n,) lie well outside the training functions; False where unknown."""
+
+    @abstractmethod
+    def own_summary(self) -> Summary:
+        """Return the model's own summary."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, str]:
+        """Return what was chosen, as names and values for a report."""
+
+    @abstractmethod
+    def validation(self) -> Validation | str:
+        """Return functions that the fit has not seen, or why there are none."""
+
+    @abstractmethod
+    def _new_record(self) -> TrainingRecord: ...
+
+    @cached_property
+    def error_bars(self) -> ErrorBars | None:
+        """Error bars, made when they are first asked for; None if the fit does not support them."""
+        return self.bars if self.bars is not None else self.method.from_fit(self)
+
+    @cached_property
+    def record(self) -> TrainingRecord:
+        """The record of the training inputs, made when it is first asked for."""
+        return self.known if self.known is not None else self._new_record()
 
     @property
-    def error_interval(self) -> tuple[float, float] | None:
-        """Of the expected error, see `error_interval`; None without errors of functions left out."""
-        solution = self.solution
-        if solution.errors is None or solution.error_kind not in LEFT_OUT:
-            return None
-        M = len(self.outputs.points) * max(1, self.outputs.components)
-        return error_interval(solution.errors, M, stated=solution.expected_error, independent=self.groups)
+    def summary(self) -> Summary | str:
+        """The summary: of whoever chose the model, or its own."""
+        return self.own_summary() if self.words is None else self.words
 
-    def seen(self, rows: np.ndarray) -> np.ndarray:
-        """Input rows as the branch sees them."""
-        return self.inputs.seen(rows, self.operator.C.dtype)
-
-    def predict(self, X: Any, Z: np.ndarray, points: Any = None) -> Any:
-        """Output functions for inputs X as the user gave them, which the branch sees as Z."""
-        there = self._places(points, len(Z))
-        if there.points is None:
-            z = self.operator.at_training_points(Z)
-        else:
-            z = self.operator.values(self.operator.coefficients(Z), *self._seen(there))
-        return self._finished(z, X, there)
-
-    def derivative(self, X: Any, Z: np.ndarray, points: Any, orders: Any) -> Any:
-        """Derivatives of output functions, so often in each coordinate of the points."""
-        outputs = self.outputs
-        if outputs.logs is not None or outputs.lift is not None:
-            what = "logarithms" if outputs.logs is not None else "a lift"
+    def require_error_bars(self) -> ErrorBars:
+        """Return the error bars, or raise `InputError`."""
+        if self.error_bars is None:
             raise InputError(
-                f"derivatives are for models without {what}: take differences of predictions instead."
+                "this model has no error bars: it was fitted in blocks, by a solver without leave-one-out "
+                "errors, or to too few functions, or its file was written without them. Give functions that "
+                "it has not seen to calibrate(X, y)."
             )
-        d = outputs.points.shape[1]
-        orders = checked_orders(orders, d)
-        there = self._places(outputs.points if points is None else points, len(Z))
-        P, index = self._seen(there)
-        own = orders if outputs.axis is None else (*orders, 0)  # the component's number comes last
-        z = self.operator.values(self.operator.coefficients(Z), P, index, own)
-        if outputs.box is not None:  # the trunk sees points in the unit cube
-            z = z / np.prod(outputs.box.scale[:d] ** np.array(orders))
-        return self._unpacked(z, self._places(points, len(Z)) if points is None else there)
+        return self.error_bars
 
-    def interval(
-        self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence, coverage: float, of: str
-    ) -> tuple[Any, Any]:
-        """The lower and the upper end of bands, in the shapes of predictions."""
-        there = self._places(points, len(Z))
-        z, half = self._with_spread(Z, there, confidence, confidence.bands.times(coverage, of))
-        low = z - half
-        return self._finished(low, X, there), self._finished(np.add(z, half, out=half), X, there)
-
-    def with_std(self, X: Any, Z: np.ndarray, points: Any, confidence: Confidence) -> tuple[Any, Any]:
-        """Predictions, and the standard deviations of their errors."""
-        there = self._places(points, len(Z))
-        z, std = self._with_spread(Z, there, confidence, confidence.bands.widen)
-        if self.outputs.logs is not None:  # the error of a logarithm is a relative one
-            std = std * self.outputs.values(z, there.points)
-        return self._finished(z, X, there), self._unpacked(std, there)
+    def is_training(self, estimator: Any, X: Any) -> np.ndarray:
+        """Return which inputs (N,) are training functions, bit for bit."""
+        return self.record.has(self.inputs.rows(estimator, X))
 
     def output_shape(self, points: Any = None) -> tuple[int, ...]:
-        """The shape of one prediction, if it is an array: at the training points, or at others."""
+        """Return the shape of one prediction, if predictions are an array."""
         outputs = self.outputs
-        nowhere = points is None and outputs.scattered
-        if outputs.names is not None or isinstance(points, Scattered) or nowhere:
+        scattered = points is None and isinstance(outputs, ScatteredForm)
+        if outputs.names is not None or isinstance(points, Scattered) or scattered:
             raise InputError(
                 "this prediction is not one array (N, ...): predict a block of functions at a time, at "
                 "points (M, d)."
@@ -102,83 +145,250 @@ class Fitted:
         rows = np.empty((1, len(where) * max(1, outputs.components)))
         return outputs.unpacked(rows, grid or (None if points is None else (len(where),))).shape[1:]
 
-    def _places(self, points: Any, n: int) -> _Places:
-        """Where to predict n functions."""
-        outputs = self.outputs
-        if isinstance(points, Scattered) or is_list_of_points(points, n, outputs.points.shape[1]):
-            return self._own_places(points, n)
-        if points is not None:
-            where, grid = place_points(points)
-            where = outputs.checked(where)
-            return _Places(where, grid or (len(where),))
-        if outputs.scattered:
-            raise InputError(
-                "this model was fitted to outputs at scattered points: say where to predict, points=(M, d)."
-            )
-        return _Places()
+    def with_words(self, heading: str, *facts: Fact) -> Self:
+        """Return the model with more facts in its summary."""
+        summary = self.summary
+        assert isinstance(summary, Summary)  # a loaded model's is text
+        return replace(self, words=summary.telling(heading, *facts))
 
-    def _own_places(self, places: Any, n: int) -> _Places:
-        ends = None
-        if not isinstance(places, Scattered):
-            if len(places) != n:
-                raise InputError(f"there are {len(places)} lists of points for {n} input functions.")
-            ends = np.cumsum([len(own) for own in places])[:-1]
-            places = Scattered.of(None, places)
-        if places.n_functions > n:
-            raise InputError(
-                f"index names function {places.n_functions - 1}, but X holds {n} functions (from 0)."
-            )
-        if self.outputs.logs is not None:
-            raise InputError("a model with log_outputs predicts at common points only: give points (M, d).")
-        return _Places(self.outputs.checked(places.points), own=places, ends=ends)
-
-    def _seen(self, there: _Places) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The places as the trunk sees them, and whose value is asked for at each, if not all."""
-        P = None if there.points is None else self.outputs.seen(there.points)
-        c = max(1, self.outputs.components)
-        return P, None if there.own is None else np.tile(there.own.index, c)
-
-    def _with_spread(
-        self, Z: np.ndarray, there: _Places, confidence: Confidence, times: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Values as the operator gives them, and so many times the size of the error to expect of each."""
-        coefficients, g = confidence.with_coefficients(self.operator, Z)
-        P, index = self._seen(there)
-        sigma = times * confidence.sigma_at(self.outputs, there.points)
-        spread = sigma * g[:, None] if index is None else sigma * g[index]
-        return self.operator.values(coefficients, P, index), spread
-
-    def _finished(self, z: np.ndarray, X: Any, there: _Places) -> Any:
-        """What the operator gives, as outputs in the user's shapes."""
-        lift = self.outputs.lift
-        if there.own is None:
-            values = self.outputs.values(z, there.points)
-            return self._unpacked(
-                values if lift is None else values + self.outputs.lifted(X, len(z), there.points), there
-            )
-        return self._unpacked(z if lift is None else z + lift_at_own_points(lift, X, there.own), there)
-
-    def _unpacked(self, values: np.ndarray, there: _Places) -> Any:
-        """In the user's shapes and units; at points of their own (K,) or (K, c), or a list of these."""
-        outputs = self.outputs
-        if there.own is None:
-            return outputs.unpacked(values, there.grid)
-        if outputs.sizes is not None:
-            values = values.reshape(outputs.components, -1).T * outputs.sizes
-        values = values.astype(outputs.dtype, copy=False)
-        return values if there.ends is None else np.split(values, there.ends)
+    def with_solver_error(self, error: float, equation: tuple[Fact, ...]) -> Self:
+        """Return the model for training outputs that a solver computed with an error of its own."""
+        estimate, summary = self.estimate.plus(error), self.summary
+        assert estimate.error is not None and isinstance(summary, Summary)
+        words = summary.with_equation(equation, error, estimate.error)
+        return replace(self, estimate=estimate, words=words.telling("error", *estimate.size_facts()))
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where to predict.
+class Query:
+    """Functions and points of a prediction by an operator.
 
-    points : (M, d), or (K, d) in all; None: the training points.
+    X : the functions as the user gave them.
+    Z : (N, ...), the functions as the branch sees them.
+    points : (M, d) common points, or (K, d) in all; None for the training points.
     grid : the shape of common points.
-    own : whose point each is, if functions have points of their own; ends : where a list of them is split.
+    own : which function each point belongs to, if functions have points of their own.
+    ends : where a list of predictions is split.
     """
 
+    X: Any
+    Z: np.ndarray
     points: np.ndarray | None = None
     grid: tuple[int, ...] | None = None
     own: Scattered | None = None
     ends: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedOperator(FittedModel):
+    """A fitted operator: branch, trunk and coefficients between the forms of the data.
+
+    Attributes
+    ----------
+    operator, solution : the learned operator, and the account of its solve.
+    training : the training data of a fit in memory; None after a fit in blocks and in a file.
+    refit : function that fits the same settings to other training data; None as for `training`.
+    grouping : why functions were left out in groups, in words.
+    groups : number of these groups; None if each function was left out by itself.
+    """
+
+    operator: Operator
+    solution: Solution
+    training: Training | None = None
+    refit: Callable[[Training], FittedOperator] | None = None
+    grouping: str = ""
+    groups: int | None = None
+
+    @classmethod
+    def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
+        """Return the fitted operator with the error that its solution leads to expect."""
+        interval = None
+        if solution.errors is not None and solution.error_kind in LEFT_OUT:
+            M = len(outputs.points) * max(1, outputs.components)
+            error, groups = solution.expected_error, more.get("groups")
+            interval = error_interval(solution.errors, M, stated=error, independent=groups)
+        estimate = ErrorEstimate(solution.expected_error, interval, solution.error_kind)
+        return cls(inputs=inputs, outputs=outputs, solution=solution, estimate=estimate, **more)
+
+    @cached_property
+    def held_out(self) -> Residuals | None:
+        """Residuals of functions held out of fits to the others; the fits are made when first asked for."""
+        return held_out_residuals(self)
+
+    def seen(self, rows: np.ndarray) -> np.ndarray:
+        """Return input rows as the branch sees them."""
+        return self.inputs.seen(rows, self.operator.C.dtype)
+
+    def at_training_points(self, rows: np.ndarray) -> np.ndarray:
+        """Return the outputs (n, c M) of input rows, as rows at the training points, without the lift."""
+        return np.asarray(self.outputs.values(self.operator.at_training_points(self.seen(rows))), np.float64)
+
+    # Queries
+
+    def query(self, estimator: Any, X: Any, points: Any = None) -> Query:
+        """Check functions and points of a prediction."""
+        Z, outputs = self.seen(self.inputs.rows(estimator, X)), self.outputs
+        if isinstance(points, Scattered) or is_list_of_points(points, len(Z), outputs.points.shape[1]):
+            return self._own_points(X, Z, points)
+        if points is None:
+            return Query(X, Z)
+        where, grid = place_points(points)
+        where = outputs.checked_points(where)
+        return Query(X, Z, where, grid or (len(where),))
+
+    def _own_points(self, X: Any, Z: np.ndarray, places: Any) -> Query:
+        ends = None
+        if not isinstance(places, Scattered):
+            if len(places) != len(Z):
+                raise InputError(f"there are {len(places)} lists of points for {len(Z)} input functions.")
+            ends = np.cumsum([len(own) for own in places])[:-1]
+            places = Scattered.of(None, places)
+        if places.n_functions > len(Z):
+            raise InputError(
+                f"index names function {places.n_functions - 1}, but X holds {len(Z)} functions (from 0)."
+            )
+        if self.outputs.logs is not None:
+            raise InputError("a model with log_outputs predicts at common points only: give points (M, d).")
+        return Query(X, Z, self.outputs.checked_points(places.points), own=places, ends=ends)
+
+    def values(self, query: Query) -> np.ndarray:
+        """Return predictions as the operator gives them."""
+        if query.points is None:
+            self.outputs.require_points()
+            return self.operator.at_training_points(query.Z)
+        return self.operator.values(self.operator.coefficients(query.Z), *self.trunk_points(query))
+
+    def trunk_points(self, query: Query) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the places of a query as the trunk sees them, and each one's function if it has one."""
+        if query.points is None:
+            self.outputs.require_points()
+        P = None if query.points is None else self.outputs.seen(query.points)
+        c = max(1, self.outputs.components)
+        return P, None if query.own is None else np.tile(query.own.index, c)
+
+    def finish(self, z: np.ndarray, query: Query) -> Any:
+        """Return what the operator gives as outputs in the user's shapes and units."""
+        outputs, lift = self.outputs, self.outputs.lift
+        if query.own is not None:
+            z = z if lift is None else z + lift_at_own_points(lift, query.X, query.own)
+            return self._unpacked(z, query)
+        values = outputs.values(z, query.points)
+        if lift is not None:
+            values = values + outputs.lifted(query.X, len(z), query.points)
+        return self._unpacked(values, query)
+
+    def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: Query) -> Any:
+        """Return the size of errors around z in the user's shapes and units."""
+        if self.outputs.logs is not None:  # the error of a logarithm is a relative one
+            spread = spread * self.outputs.values(z, query.points)
+        return self._unpacked(spread, query)
+
+    def _unpacked(self, values: np.ndarray, query: Query) -> Any:
+        """Return values in the user's shapes: at own points (K,) or (K, c), or a list of these."""
+        outputs = self.outputs
+        if query.own is None:
+            return outputs.unpacked(values, query.grid)
+        if outputs.sizes is not None:
+            values = values.reshape(outputs.components, -1).T * outputs.sizes
+        values = values.astype(outputs.dtype, copy=False)
+        return values if query.ends is None else np.split(values, query.ends)
+
+    def derivative(self, query: Query, orders: Any) -> Any:
+        """Return derivatives of the outputs, of the given order in each coordinate."""
+        outputs = self.outputs
+        if outputs.logs is not None or outputs.lift is not None:
+            what = "logarithms" if outputs.logs is not None else "a lift"
+            raise InputError(
+                f"derivatives are for models without {what}: take differences of predictions instead."
+            )
+        d = outputs.points.shape[1]
+        orders = checked_orders(orders, d)
+        P, index = self.trunk_points(
+            query if query.points is not None else replace(query, points=outputs.points)
+        )
+        trunk_orders = orders if outputs.axis is None else (*orders, 0)  # the component's number comes last
+        z = self.operator.values(self.operator.coefficients(query.Z), P, index, trunk_orders)
+        if outputs.box is not None:  # the trunk sees points in the unit cube
+            z = z / np.prod(outputs.box.scale[:d] ** np.array(orders))
+        return self._unpacked(z, query)
+
+    # Functions with known outputs
+
+    def targets(self, query: Query, y: Any) -> np.ndarray:
+        """Check outputs at the training points; return what the operator should give for them."""
+        outputs = self.outputs
+        rows = outputs.rows(outputs.checked(y, len(query.Z)))
+        return outputs.target(rows if outputs.lift is None else rows - outputs.lifted(query.X, len(rows)))
+
+    def units(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | float, float]:
+        """Return the factor from the operator's errors to errors of outputs, and the outputs' RMS."""
+        outputs = self.outputs
+        factor = 1.0 if outputs.logs is None else outputs.values(z)
+        return factor, float(np.sqrt(np.mean(outputs.values(target) ** 2)))
+
+    # The training inputs
+
+    def novelty(self, query: Query) -> np.ndarray:
+        """Return the larger of two novelties (n,): leverage among the training inputs, and spread."""
+        novelty, bars = self.record.novelty(query.Z), self.error_bars
+        spread = None if bars is None else bars.novelty(self, query)
+        return novelty if spread is None else np.maximum(novelty, spread)
+
+    def outside(self, query: Query) -> np.ndarray:
+        """Return which functions (n,) lie well outside the training functions; False where unknown."""
+        measure = self.record.measure
+        return np.zeros(len(query.Z), bool) if measure is None else measure.outside(query.Z)
+
+    def _new_record(self) -> TrainingRecord:
+        if self.training is None:
+            return TrainingRecord()
+        return TrainingRecord.of(self.training.X, self.seen(self.training.X))
+
+    # Words and reports
+
+    def own_summary(self) -> Summary:
+        """Return the summary of a model with given settings."""
+        solution, operator = self.solution, self.operator
+        grouped = (Fact("Groups", self.grouping),) if self.grouping else ()
+        return Summary(
+            error=(*self.estimate.facts(warns=self.training is not None), *grouped),
+            details=(
+                Fact("Inputs", self.inputs.describe()),
+                Fact("Outputs", self.outputs.describe()),
+                Fact("Branch", f"{_one_line(operator.branch)}, {operator.C.shape[1]} features"),
+                Fact("Trunk", f"{_one_line(operator.trunk)}, {len(operator.W)} functions"),
+                Fact("Ridge alpha", f"{solution.alpha:.2g}"),
+            ),
+        )
+
+    def settings(self) -> dict[str, str]:
+        """Return what was chosen, as names and values for a report."""
+        solution, operator = self.solution, self.operator
+        condition, residual = solution.condition, solution.residual
+        return {
+            "branch": f"{_one_line(operator.branch)}, {operator.C.shape[1]} features",
+            "trunk": f"{_one_line(operator.trunk)}, {len(operator.W)} functions",
+            "alpha": f"{solution.alpha:.3g}",
+            "condition": "not known" if condition is None else f"{condition:.2g}",
+            "error on the training functions": "not known" if residual is None else f"{residual:.2g}",
+            "time of the solve": f"{solution.seconds:.2g} s, {solution.method}",
+        }
+
+    def validation(self) -> Validation | str:
+        """Return the training functions, left out or held out, with what the fit says of them."""
+        if self.training is None:
+            return (
+                "Not known: this model was loaded from a file, or fitted in blocks, so the training "
+                "functions are not available. Give functions with known outputs: model.report(path, X, y)."
+            )
+        validation = None if self.error_bars is None else self.method.validation(self)
+        if validation is None:
+            return (
+                "Not known: this fit leaves no function out, or there are too few functions. Give functions "
+                "with known outputs: model.report(path, X, y)."
+            )
+        return validation
+
+
+def _one_line(part: object) -> str:
+    return " ".join(repr(part).split())

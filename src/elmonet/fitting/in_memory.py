@@ -1,27 +1,68 @@
-"""The fit to functions in memory: complete, with gaps, or scattered."""
+"""Fits to functions in memory: complete, with gaps, or scattered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from elmonet.errors import InputError
 from elmonet.features import Legendre, PerComponent
 from elmonet.features.base import checked_features, features_of, fit_features, fit_map
-from elmonet.fitting.fitted import Fitted
+from elmonet.fitting.fitted import FittedOperator
 from elmonet.fitting.incomplete import degrees, fit_scattered, fit_with_gaps
 from elmonet.fitting.operator import Operator
-from elmonet.fitting.prepare import Prepared, solve
-from elmonet.forms.outputs import OutputForm
+from elmonet.fitting.prepare import FitSettings, Prepared, solve
+from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import overall
 from elmonet.solve import LEFT_OUT, Pinv, Ridge, Solution
 
-__all__ = ["fit_in_memory", "fit_training", "in_units_of_outputs", "log_sizes"]
+
+def fit_training(settings: FitSettings, training: Training) -> FittedOperator:
+    """Fit training data in memory, whatever its form: complete, with gaps, or scattered."""
+    return _fit_prepared(settings.prepare(training), training, settings)
+
+
+def _fit_prepared(prepared: Prepared, training: Training, settings: FitSettings) -> FittedOperator:
+    inputs, outputs, branch, trunk, solver = prepared
+    # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
+    dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
+    Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
+    more: dict[str, Any] = {"training": training, "method": settings.error_bars}
+    if not isinstance(outputs, ScatteredForm) and not training.has_gaps:
+        groups = None if training.groups is None else training.groups.numbers
+        if training.groups is not None:
+            more |= {"grouping": training.groups.reason, "groups": len(np.unique(groups))}
+        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
+        return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
+    alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
+    if isinstance(outputs, ScatteredForm):
+        index, places, values = outputs.flattened(y)
+        trunks = [trunk] if trunk is not None else _polynomials(outputs, len(values) / len(Z))
+        found = fit_scattered(Z, index, outputs.scaled(places), values, branch, trunks, alpha, w)
+    else:
+        found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
+    solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
+    if isinstance(outputs, ScatteredForm):
+        # The basis is that at the scattered points, but the form keeps the corners of their box.
+        solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
+    operator = Operator.of(found.branch, found.trunk, solution, T)
+    more["refit"] = partial(_refit, settings, operator.branch, operator.trunk, solution.alpha)
+    return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
+
+
+def _refit(
+    settings: FitSettings, branch: Any, trunk: Any, alpha: float, training: Training
+) -> FittedOperator:
+    """Fit other training data with the parts that were chosen from all."""
+    parts = {"branch": clone(branch), "trunk": clone(trunk), "solver": Ridge(alpha)}
+    return _fit_prepared(settings.prepare(training)._replace(**parts), training, settings)
 
 
 def fit_in_memory(
@@ -34,10 +75,10 @@ def fit_in_memory(
     weights: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> tuple[Operator, Solution]:
-    """Learn the operator from inputs Z (N, ...) as the branch sees them to outputs y (N, M), rows.
+    """Fit the operator from inputs Z (N, ...), as the branch sees them, to output rows y (N, M).
 
     Branch and trunk are not fitted yet. `weights` (N,) are square roots: a column of B and G times w counts
-    w^2 times. `groups` (N,): functions of the same number are left out together.
+    w^2 times. Functions with the same number in `groups` (N,) are left out together.
     """
     z = outputs.target(y).astype(Z.dtype, copy=False)
     P = outputs.seen(dtype=Z.dtype)
@@ -57,7 +98,7 @@ def fit_in_memory(
 
 
 def log_sizes(y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """To what errors of logarithms of outputs y (N, M) are relative, (N,).
+    """Return the norms (N,) that errors of logarithms of outputs y (N, M) are relative to.
 
     A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
     counts as it is.
@@ -72,56 +113,28 @@ def in_units_of_outputs(
     fitted: np.ndarray | None = None,
     weights: np.ndarray | None = None,
 ) -> Solution:
-    """A solution for logarithms, with its errors in units of the outputs y (N, M) themselves.
+    """Return a solution for logarithms with its errors in units of the outputs y (N, M) themselves.
 
-    `fitted` (N, M) are the logarithms that it gives for the training functions, for the residual.
+    `fitted` (N, M) are its logarithms for the training functions, for the residual.
     """
     weight = 1.0 if weights is None else weights[:, None]
     if fitted is not None:
-        missed = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
-        solution = replace(solution, residual=float(missed))
+        residual = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
+        solution = replace(solution, residual=float(residual))
     if solution.error_kind not in LEFT_OUT:
         return replace(solution, expected_error=None, error_kind=None, errors=None)
     errors = outputs.errors(solution.left_out().T / weight, y)
     return replace(solution, expected_error=float(overall(errors, y.shape[1])), errors=errors)
 
 
-def fit_training(prepared: Prepared, training: Training) -> Fitted:
-    """The operator that these functions teach, with the forms and an account."""
-    inputs, outputs, branch, trunk, solver = prepared
-    # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
-    dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
-    Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
-    groups = None if training.groups is None else training.groups.numbers
-    if not outputs.scattered and not training.has_gaps:
-        word = "" if training.groups is None else training.groups.told
-        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
-        count = None if groups is None else len(np.unique(groups))
-        return Fitted(inputs, outputs, operator, solution, word, count)
-    alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
-    if outputs.scattered:
-        index, places, values = outputs.scattered_rows(y)
-        P = places if outputs.box is None else outputs.box(places)
-        trunks = [trunk] if trunk is not None else _polynomials(outputs, len(values) / len(Z))
-        found = fit_scattered(Z, index, P, values, branch, trunks, alpha, w)
-    else:
-        found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
-    solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
-    if outputs.scattered:
-        # The basis is that at the scattered points, but the form keeps the corners of their box.
-        solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
-    operator = Operator.of(found.branch, found.trunk, solution, T)
-    return Fitted(inputs, outputs, operator, solution)
-
-
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:
-    """Trunks of growing degree, if so many values of a function are known."""
+    """Yield trunks of growing degree, for functions with so many known values."""
     for degree in degrees(outputs.points.shape[1], known):
         yield PerComponent(Legendre(degree)) if outputs.components else Legendre(degree)
 
 
 def _alpha(solver: Any) -> float | None:
-    """The alpha that a solver is given, or None if it is to be chosen."""
+    """Return the alpha given to a solver, or None if it is to be chosen."""
     if isinstance(solver, Pinv):
         return 0.0
     if not isinstance(solver, Ridge) or solver.penalty != "C" or solver.alphas is not None:

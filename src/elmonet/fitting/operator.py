@@ -13,22 +13,20 @@ from elmonet.features.jet import Jet
 from elmonet.linalg import product
 from elmonet.solve import Solution
 
-__all__ = ["Operator"]
-
 
 @dataclass(frozen=True)
 class Operator:
     """``G(u)(y) = q(y)' C b(u)``, from rows as the branch sees them to values where the trunk sees them.
 
-    The trunk's p2 functions t may depend on each other nearly; then W is huge and a product with it loses
-    digits. So values come from r functions ``q = lift' t`` that are orthonormal at the training points.
-    ``W = lift C`` is for people to look at.
+    The trunk's p2 functions t may be nearly dependent; then W is huge and a product with it loses digits.
+    So values come from r functions ``q = lift' t`` that are orthonormal at the training points.
+    ``W = lift C`` is for inspection.
 
     Attributes
     ----------
     branch, trunk : the fitted feature maps b and t.
-    C : (r, p1), what was learned.
-    lift : (p2, r); None: q is t itself.
+    C : (r, p1), the learned coefficients.
+    lift : (p2, r); None if q is t itself.
     basis : (M, r), the functions q at the training points.
     """
 
@@ -40,7 +38,7 @@ class Operator:
 
     @classmethod
     def of(cls, branch: Any, trunk: Any, solution: Solution, T: np.ndarray) -> Self:
-        """From branch, trunk and a solution with the trunk's features T (M, p2) at the training points."""
+        """Return the operator of a solution, with the trunk's features T (M, p2) at the training points."""
         C, lift, basis = solution.C, solution.lift, solution.basis
         if C is None or basis is None:  # of a solver that gives W alone
             C, lift, basis = solution.W, None, T
@@ -50,11 +48,11 @@ class Operator:
 
     @property
     def W(self) -> np.ndarray:
-        """The matrix (p2, p1) of the paper, ``G(u)(y) = t(y)' W b(u)``."""
+        """The paper's matrix (p2, p1), ``G(u)(y) = t(y)' W b(u)``."""
         return self.C if self.lift is None else product(self.lift, self.C)
 
     def coefficients(self, Z: np.ndarray) -> np.ndarray:
-        """``C b`` (N, r) of functions Z."""
+        """Return the coefficients ``C b`` (N, r) of functions Z."""
         return features_times(self.branch, Z, self.C.T)
 
     def values(
@@ -64,10 +62,10 @@ class Operator:
         index: np.ndarray | None = None,
         orders: tuple[int, ...] | None = None,
     ) -> np.ndarray:
-        """From coefficients: (N, M) at the training points, (N, n) at points P (n, d).
+        """Return values of coefficients: (N, M) at the training points, (N, n) at points P (n, d).
 
-        With an `index` (n,), (n,): at each point the value of one function. With `orders` (d,), derivatives
-        at points P, in the coordinates that the trunk sees.
+        With an `index` (n,), return (n,): at each point the value of one function. With `orders` (d,), return
+        derivatives at points P, in the coordinates that the trunk sees.
         """
         Q = self.basis if P is None else self._functions(P, orders)
         if index is None:
@@ -75,13 +73,13 @@ class Operator:
         return np.einsum("kr,kr->k", Q, coefficients[index])
 
     def at_training_points(self, Z: np.ndarray) -> np.ndarray:
-        """The values (N, M) of functions Z."""
+        """Return the values (N, M) of functions Z at the training points."""
         if self._readout is not None:
             return features_times(self.branch, Z, self._readout.T)
         return self.values(self.coefficients(Z))
 
     def _functions(self, P: np.ndarray, orders: tuple[int, ...] | None = None) -> np.ndarray:
-        """The functions q (n, r), or their derivatives, at points P (n, d)."""
+        """Return the functions q (n, r), or their derivatives, at points P (n, d)."""
         if orders is None:
             t = features_of(self.trunk, P.astype(self.C.dtype, copy=False), "trunk")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,24 +12,24 @@ from sklearn.base import clone
 from elmonet.errors import InputError
 from elmonet.features import POD, SLFN, Linear, PerComponent, Several
 from elmonet.features.base import learns_from, seed_from
+from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.forms.inputs import InputForm
-from elmonet.forms.outputs import OutputForm
+from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.training import Training
 from elmonet.forms.transforms import Affine
 from elmonet.solve import Ridge, Solution
-
-__all__ = ["Prepared", "branch_and_trunk", "prepare", "refuse_learning", "solve", "solver_or_default"]
+from elmonet.uncertainty.bands import ErrorBars
 
 
 def branch_and_trunk(
     branch: Any, trunk: Any, inputs: InputForm, outputs: OutputForm, random_state: Any
 ) -> tuple[Any, Any]:
-    """Copies of branch and trunk for data of this form, seeded and not fitted; None: the default.
+    """Return copies of branch and trunk, seeded and not fitted; the defaults where they are None.
 
     Scattered outputs have no default trunk: the fit tries several.
     """
     branch = Linear() + SLFN(2000, "tanh", 0.5) if branch is None else branch
-    trunk = POD() if trunk is None and not outputs.scattered else trunk
+    trunk = POD() if trunk is None and not isinstance(outputs, ScatteredForm) else trunk
     if isinstance(branch, Several):
         branch = _with_shapes(branch, inputs)
     if outputs.components and trunk is not None:
@@ -39,34 +40,36 @@ def branch_and_trunk(
 
 
 def solver_or_default(solver: Any) -> Any:
-    """The solver, or ``Ridge("loo")`` for None."""
+    """Return the solver, ``Ridge("loo")`` for None."""
     solver = Ridge("loo") if solver is None else solver
     _require_methods(solver, "solver", "solve")
     return solver
 
 
-def solve(solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **known: np.ndarray | None) -> Solution:
-    """``solver.solve(T, B, G)``, with what is known and the solver takes.
+def solve(
+    solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **keywords: np.ndarray | None
+) -> Solution:
+    """Call ``solver.solve(T, B, G)`` with those of the keywords that the solver takes.
 
-    `sizes`: to which errors are relative. `groups`: which functions are left out together.
+    `sizes` are the norms that errors are relative to, `groups` the functions that are left out together.
     """
     taken = inspect.signature(solver.solve).parameters
-    given = {name: value for name, value in known.items() if value is not None and name in taken}
+    given = {name: value for name, value in keywords.items() if value is not None and name in taken}
     return solver.solve(T, B, G, **given)
 
 
 def refuse_learning(part: Any, role: str) -> None:
-    """Raise if a map learns from all functions at once, which a fit in blocks never has."""
+    """Raise `InputError` if a map learns from all inputs at once, which a fit in blocks never has."""
     if "inputs" in learns_from(part):
-        told = "learns" if hasattr(part, "learns_from") else "may learn (it has no learns_from)"
+        learns = "learns" if hasattr(part, "learns_from") else "may learn (it has no learns_from)"
         raise InputError(
-            f"the {role} {part!r} {told} from all functions at once, so it cannot be fitted in blocks. Use a "
-            "random network such as SLFN(2000), with a linear block or without."
+            f"the {role} {part!r} {learns} from all functions at once, so it cannot be fitted in blocks. Use "
+            "a random network such as SLFN(2000), with a linear block or without."
         )
 
 
 def _with_shapes(branch: Several, inputs: InputForm) -> Several:
-    """The branch of several inputs, its maps in their order."""
+    """Return the branch of several inputs with its maps in their order."""
     names = inputs.names or ()
     maps = dict(branch.maps)
     if set(maps) != set(names):
@@ -78,7 +81,7 @@ def _with_shapes(branch: Several, inputs: InputForm) -> Several:
 
 
 def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
-    """A copy that is not fitted, with seeds for those of its random maps that have none."""
+    """Return an unfitted copy, with seeds for its random maps that have none."""
     _require_methods(part, role, "fit", "transform")
     part = clone(part, safe=False)
     if hasattr(part, "get_params"):
@@ -91,7 +94,7 @@ def _seeded(part: Any, seed: np.random.SeedSequence, role: str) -> Any:
 
 
 def _require_methods(part: Any, role: str, *methods: str) -> None:
-    """Raise unless `part` is an object with these methods."""
+    """Raise `InputError` unless `part` is an object with these methods."""
     if isinstance(part, type) or not all(hasattr(part, method) for method in methods):
         raise InputError(
             f"{role} must be an object with {' and '.join(methods)}, such as "
@@ -109,30 +112,32 @@ class Prepared(NamedTuple):
     solver: Any
 
 
-def prepare(
-    training: Training,
-    branch: Any,
-    trunk: Any,
-    solver: Any,
-    *,
-    scale_inputs: bool,
-    log_inputs: bool,
-    log_outputs: bool,
-    random_state: Any,
-    scale: Affine | None = None,
-) -> Prepared:
-    """As these training functions and settings want it; the settings are those of `ELMDeepONet`.
+@dataclass(frozen=True)
+class FitSettings:
+    """The settings of a fit, those of `ELMDeepONet`; `error_bars` is the class of its error bars."""
 
-    `scale` is a scaling of the inputs that was found from more functions than these.
-    """
-    solver = solver_or_default(solver)
-    balanced = not isinstance(branch, Several)  # which has a map of its own for each input
-    inputs = training.inputs.prepared(
-        training.X, logarithms=log_inputs, scale=scale_inputs and scale is None, balanced=balanced
-    )
-    if scale is not None:
-        inputs = inputs.scaled_by(scale, balanced)
-    in_cube = scale_inputs and not getattr(trunk, "sees_given_points", False)
-    outputs = training.outputs.prepared(training.y, logarithms=log_outputs, scale=in_cube)
-    parts = branch_and_trunk(branch, trunk, training.inputs, training.outputs, random_state)
-    return Prepared(inputs, outputs, *parts, solver)
+    branch: Any = None
+    trunk: Any = None
+    solver: Any = None
+    scale_inputs: bool = True
+    log_inputs: bool = False
+    log_outputs: bool = False
+    random_state: Any = None
+    error_bars: type[ErrorBars] = OperatorErrorBars
+
+    def prepare(self, training: Training, scale: Affine | None = None) -> Prepared:
+        """Return forms and parts ready for training data; `scale` is an input scaling from more functions."""
+        solver = solver_or_default(self.solver)
+        balanced = not isinstance(self.branch, Several)  # which has a map of its own for each input
+        inputs = training.inputs.prepared(
+            training.X,
+            logarithms=self.log_inputs,
+            scale=self.scale_inputs and scale is None,
+            balanced=balanced,
+        )
+        if scale is not None:
+            inputs = inputs.scaled_by(scale, balanced)
+        in_cube = self.scale_inputs and not getattr(self.trunk, "sees_given_points", False)
+        outputs = training.outputs.prepared(training.y, logarithms=self.log_outputs, scale=in_cube)
+        parts = branch_and_trunk(self.branch, self.trunk, training.inputs, outputs, self.random_state)
+        return Prepared(inputs, outputs, *parts, solver)

@@ -1,4 +1,4 @@
-"""The fit to functions that come in blocks: sums over them are all that is kept."""
+"""Fits to functions that come in blocks: only sums over the functions are kept."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from elmonet.checks import positive_integer
 from elmonet.data.lazy import Blocks, is_dask
 from elmonet.errors import FileError, InputError
 from elmonet.features.base import features_of, fit_features, fit_map, learns_from
-from elmonet.fitting.executors import LeaveOut, LookAtInputs, OnDask, OnThreads, Reduction, SumUp
-from elmonet.fitting.fitted import Fitted
+from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask, OnDask, OnThreads, SumTask
+from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import refuse_learning
 from elmonet.forms.inputs import InputForm
@@ -35,31 +35,29 @@ from elmonet.solve.problem import Span
 from elmonet.solve.streamed import LeftOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
 
-__all__ = ["BlockFit", "Checkpoint", "fit_source", "fit_stored", "predict_dask"]
-
-_EVERY = 20.0  # seconds between two writes
+_SECONDS_BETWEEN_WRITES = 20.0
 
 
 class Checkpoint:
-    """The file of one fit. It belongs to certain data, features and a version: others are refused."""
+    """The file of an unfinished fit, which belongs to certain data, features and a version of elmonet."""
 
     def __init__(self, path: str | os.PathLike[str], blocks: Blocks):
         self.path, self.blocks = Path(path), blocks
         self._written = monotonic()
 
     def exists(self) -> bool:
-        """Whether there is something to go on from."""
+        """Return whether there is a state to resume from."""
         return self.path.exists()
 
     def write_if_due(self, fit: Any) -> None:
-        """Write the state, if the last one is old enough."""
-        if monotonic() - self._written >= _EVERY:
+        """Write the state if the last write is long enough ago."""
+        if monotonic() - self._written >= _SECONDS_BETWEEN_WRITES:
             self.write(fit)
 
     def write(self, fit: Any) -> None:
         """Write the state of a `BlockFit`, atomically."""
         arrays: dict[str, np.ndarray] = {}
-        scale = fit.reduction.inputs.scale
+        scale = fit.block_features.inputs.scale
         if scale is not None:
             arrays |= {"shift": scale.shift, "scale": scale.scale}
         header = {"checkpoint": fit.state(arrays), "belongs_to": self._belongs_to(fit)}
@@ -67,7 +65,7 @@ class Checkpoint:
         self._written = monotonic()
 
     def resume(self, begin: Any) -> Any:
-        """The `BlockFit` that ``begin(scale)`` gives, in the state of the file."""
+        """Return the `BlockFit` of ``begin(scale)`` in the state of the file."""
         header, arrays = read(self.path)
         if not header.get("checkpoint"):
             raise FileError(f"{str(self.path)!r} is a model, not a checkpoint: give another name.")
@@ -83,11 +81,11 @@ class Checkpoint:
         return fit
 
     def remove(self) -> None:
-        """The fit is done: nothing to go on from."""
+        """Remove the file of a finished fit."""
         self.path.unlink(missing_ok=True)
 
     def _belongs_to(self, fit: Any) -> dict[str, str]:
-        """What must be the same for a fit to go on."""
+        """Return what must be the same for a fit to resume."""
         u, s = self.blocks.u, self.blocks.s
         ends = [
             part
@@ -103,12 +101,12 @@ class Checkpoint:
         }
 
 
-_GROWN = 1.1  # times the functions with which alpha was chosen, before it is chosen again
-_SETTLED = 2  # times p1: functions after which it is decided how to sum up the rest
+_REGROWTH = 1.1  # growth in functions after which alpha is chosen again
+_SETTLED = 2  # functions, in units of p1, after which the kind of sums is decided
 
 
 class BlockFit:
-    """A fit that can go on: forms, features, and the sums over all functions so far.
+    """A fit that can be continued: forms, features, and sums over all functions so far.
 
     Parameters
     ----------
@@ -126,26 +124,26 @@ class BlockFit:
         if "outputs" not in learns_from(trunk):
             P = outputs.seen()
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
-        self.reduction = Reduction(inputs, outputs, branch, width, span)
-        self.settled = self._way_to_sum() != "auto"
-        self.sums: Any = self._task(GramSums if self._way_to_sum() == "gram" else TriangularSums).empty()
+        self.block_features = BlockFeatures(inputs, outputs, branch, width, span)
+        self.settled = self._kind_of_sums() != "auto"
+        self.sums: Any = self._task(GramSums if self._kind_of_sums() == "gram" else TriangularSums).empty()
         self._choice: tuple[float | None, int] = (None, 0)
 
     @property
     def functions(self) -> int:
-        """How many were taken in."""
+        """Number of functions so far."""
         return self.sums.functions
 
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Take in rows X (n, ...) and y (n, c M); once there are enough, decide how to go on."""
-        self.reduction.add(self.sums, X, y)
-        if not self.settled and self.functions >= _SETTLED * self.reduction.width:
+        """Add rows X (n, ...) and y (n, c M); once there are enough, decide how to sum the rest."""
+        self.block_features.add(self.sums, X, y)
+        if not self.settled and self.functions >= _SETTLED * self.block_features.width:
             self.settled = True
             if not worth_a_triangle(self.sums, self.solver):
                 self.sums = self.sums.gram()
 
     def merge(self, other: BlockFit) -> None:
-        """Take in the functions of another fit with the same features."""
+        """Add the functions of another fit with the same features."""
         if self.fingerprint() != other.fingerprint() or not np.array_equal(
             self.outputs.points, other.outputs.points
         ):
@@ -158,13 +156,13 @@ class BlockFit:
             self.sums, theirs = (s.gram() if hasattr(s, "gram") else s for s in (self.sums, theirs))
         self.sums.merge(theirs)
 
-    def solve(self, alpha: float | None = None) -> Fitted:
-        """Find the operator; alpha is the solver's unless it is given here."""
+    def solve(self, alpha: float | None = None) -> FittedOperator:
+        """Solve for the operator, with the solver's alpha unless one is given."""
         return self._solved(alpha)[0]
 
     def fingerprint(self) -> str:
-        """Equal for fits that make the same sums."""
-        r = self.reduction
+        """Return a text that is equal for fits with the same sums."""
+        r = self.block_features
         arrays: dict[str, np.ndarray] = {}
         record = describe_map(r.branch, "branch", arrays, weights=False)
         if r.inputs.scale is not None:
@@ -177,57 +175,58 @@ class BlockFit:
         return settings + digest([arrays[name] for name in sorted(arrays)])
 
     def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-        """What a file needs to go on; the sums go to its arrays."""
+        """Return what a file needs to resume; the sums go to `arrays`."""
         arrays |= {f"sums.{name}": array for name, array in self.sums.arrays().items()}
         return {"method": self.sums.method, "settled": self.settled}
 
     def resume(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Put the sums of a file in the place of those that there are."""
+        """Replace the sums by those of a file."""
         self.settled = state["settled"]
         kind = GramSums if state["method"] == GramSums.method else TriangularSums
         stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
         self.sums = kind.of(stored)
 
-    def _solved(self, alpha: float | None) -> tuple[Fitted, Any, np.ndarray, Span]:
-        """The fitted operator; the factor, alphas and span that a pass to leave functions out needs."""
-        P, sums, span, trunk = self.outputs.seen(), self.sums, self.reduction.span, self.trunk
+    def _solved(self, alpha: float | None) -> tuple[FittedOperator, Any, np.ndarray, Span]:
+        """Return the fitted operator, and factor, alphas and span for a leave-one-out pass."""
+        P, sums, span, trunk = self.outputs.seen(), self.sums, self.block_features.span, self.trunk
         if span is None:
             trunk = fit_map(clone(self.trunk), P, sums.outputs())
             span = Span(features_of(trunk, P, "trunk"))
             sums = sums.projected(span.Q)
-        if alpha is None and self.functions < _GROWN * self._choice[1]:
+        if alpha is None and self.functions < _REGROWTH * self._choice[1]:
             alpha = self._choice[0]
         solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha)
         if solution.path is not None:
             self._choice = solution.alpha, self.functions
-        operator = Operator.of(self.reduction.branch, trunk, solution, features_of(trunk, P, "trunk"))
-        return Fitted(self.reduction.inputs, self.outputs, operator, solution), factor, alphas, span
+        operator = Operator.of(self.block_features.branch, trunk, solution, features_of(trunk, P, "trunk"))
+        fitted = FittedOperator.of(self.block_features.inputs, self.outputs, solution, operator=operator)
+        return fitted, factor, alphas, span
 
-    def _task(self, kind: Any) -> SumUp:
-        return SumUp(self.reduction, kind)
+    def _task(self, kind: Any) -> SumTask:
+        return SumTask(self.block_features, kind)
 
-    def _way_to_sum(self) -> str:
+    def _kind_of_sums(self) -> str:
         return getattr(self.solver, "sums", "auto")
 
 
 def fit_source(
     begin: Any, source: Any, *, scale: bool, checkpoint: Checkpoint | None = None
-) -> tuple[BlockFit, Fitted]:
-    """A fit to all functions of a source (`OnThreads`, `OnDask`), in two or three passes over them.
+) -> tuple[BlockFit, FittedOperator]:
+    """Fit all functions of a source (`OnThreads`, `OnDask`), in two or three passes.
 
-    ``begin(scale)`` gives the `BlockFit` that takes in no function yet, with a scaling of the inputs.
+    ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs.
     """
     if checkpoint is not None and checkpoint.exists():
         fit = checkpoint.resume(begin)
     else:
         found = None
         if scale:
-            inputs = begin(None).reduction.inputs.scaled_by(None)
-            found = source.reduce("looking at the inputs", LookAtInputs(inputs)).standardise()
+            inputs = begin(None).block_features.inputs.scaled_by(None)
+            found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise()
         fit = begin(found)
-    enough = _SETTLED * fit.reduction.width
+    enough = _SETTLED * fit.block_features.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
-        fit.add(*fit.reduction.rows(*source.head(enough)))
+        fit.add(*fit.block_features.rows(*source.head(enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
     after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
     source.reduce(
@@ -245,17 +244,17 @@ def fit_source(
     if not (isinstance(solver, Ridge) and solver.alpha == "loo") or fitted.solution.error_kind != "gcv":
         return fit, fitted
     left_out = LeftOut(factor, alphas, len(fit.outputs.places()))
-    totals = source.reduce("leaving functions out", LeaveOut(fit.reduction, left_out, span))
+    totals = source.reduce("leaving functions out", LeaveOutTask(fit.block_features, left_out, span))
     alpha, error = left_out.best(totals.values)
     fitted = fit.solve(alpha)
     if error is None:  # rounding hides it at every alpha
         return fit, fitted
     solution = replace(fitted.solution, expected_error=error, error_kind="leave-one-out")
-    return fit, replace(fitted, solution=solution)
+    return fit, FittedOperator.of(fitted.inputs, fitted.outputs, solution, operator=fitted.operator)
 
 
-_FEW = 16  # functions from which the form of the data is found
-_PART = 0.5  # of the available memory, if no limit is given
+_FORM_FUNCTIONS = 16  # functions from which the form of the data is found
+_MEMORY_SHARE = 0.5  # of the available memory, if no limit is given
 Begin = Callable[[tuple[np.ndarray, np.ndarray], Affine | None], BlockFit]
 
 
@@ -270,20 +269,20 @@ def fit_stored(
     keep_checkpoint: bool = False,
     workers: int | None = None,
     progress: Any = False,
-) -> tuple[BlockFit, Fitted]:
-    """The fit to u (N, ...) and s (N, ...); ``begin(few functions, scale)`` gives one that is still empty.
+) -> tuple[BlockFit, FittedOperator]:
+    """Fit u (N, ...) and s (N, ...); ``begin(first functions, scale)`` returns an empty `BlockFit`.
 
     The other arguments are those of `fit_blocks`.
     """
     if is_dask(u) or is_dask(s):
         source = OnDask(u, s)
-        first = source.head(_FEW)
+        first = source.head(_FORM_FUNCTIONS)
         return fit_source(lambda found: begin(first, found), source, scale=scale)
     workers = _cores() if workers is None else positive_integer(workers, "workers")
-    limit = int(_PART * available()) if memory is None else bytes_of(memory)
+    limit = int(_MEMORY_SHARE * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
-        first = Blocks(u, s, rows=_FEW).read(0)
+        first = Blocks(u, s, rows=_FORM_FUNCTIONS).read(0)
         rows = _rows(begin(first, None), limit, workers)
         blocks = Blocks(u, s, min(rows, int(u.shape[0])))
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), blocks)
@@ -294,12 +293,12 @@ def fit_stored(
     return found
 
 
-def predict_dask(model: Any, fitted: Fitted, u: Any, points: Any = None) -> Any:
-    """The predictions for a Dask array u (N, ...), as a Dask array that is not computed yet."""
+def predict_dask(predict: Callable[..., Any], fitted: FittedModel, u: Any, points: Any = None) -> Any:
+    """Return predictions for a Dask array u (N, ...) as a lazy Dask array."""
     shape = fitted.output_shape(points)
     u = u.rechunk(dict.fromkeys(range(1, u.ndim), -1))
     return u.map_blocks(
-        model.predict,
+        predict,
         points,
         token="predict",
         dtype=fitted.outputs.dtype,
@@ -310,8 +309,8 @@ def predict_dask(model: Any, fitted: Fitted, u: Any, points: Any = None) -> Any:
 
 
 def _rows(fit: BlockFit, limit: int, workers: int) -> int:
-    """How many functions a block may hold."""
-    r = fit.reduction
+    """Return how many functions a block may hold."""
+    r = fit.block_features
     M = len(r.outputs.places())
     q = M if r.span is None else r.span.rank
     return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.width, q=q)

@@ -1,4 +1,4 @@
-"""Functions that belong together, and are left out together: those that are said, steps, near repeats."""
+"""Groups of functions that are left out together: given labels, steps of trajectories, near repeats."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from scipy.sparse.csgraph import connected_components
 from elmonet.checks import plain
 from elmonet.errors import InputError
 
-__all__ = ["Groups", "find_groups", "given_groups"]
-
-_NEAR = 1e-4  # part of the functions' spread, below which two of them are nearly the same
-_TIGHT = 3.0  # times that: how far apart functions of a group of near repeats may be
-_DIRECTIONS = 3  # random ones, along which functions are compared first
-_MOST_PAIRS = 2_000_000  # that are compared
-_BLOCK = 10_000  # of them at a time
+_NEAR = 1e-4  # distance of near repeats, relative to the spread of all functions
+_TIGHT = 3.0  # diameter of a group of near repeats, relative to that distance
+_DIRECTIONS = 3  # random projections along which functions are compared first
+_MAX_PAIRS = 2_000_000  # pairs that are compared
+_PAIRS_PER_BLOCK = 10_000
 
 
 @dataclass(frozen=True)
 class Groups:
-    """A number for each function (N,), the same for those that are left out together; and a word on why."""
+    """A group number for each function (N,), and the reason for grouping, in words."""
 
     numbers: np.ndarray
-    told: str
+    reason: str
 
     def of(self, rows: Any) -> Groups | None:
-        """Of some of the functions; None if no two of them belong together."""
-        return _together(self.numbers[rows], self.told)
+        """Return the groups of some functions; None if no two of them belong together."""
+        return _together(self.numbers[rows], self.reason)
 
 
 def given_groups(groups: Any, n: int) -> Groups | None:
-    """Of labels, one for each of n functions."""
+    """Return groups from labels, one for each of n functions."""
     labels = np.asarray(plain(groups))
     if labels.shape != (n,):
         raise InputError(
@@ -46,34 +44,33 @@ def given_groups(groups: Any, n: int) -> Groups | None:
 
 
 def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
-    """Steps of trajectories, where an output is the input of another function, and near repeats of inputs.
+    """Find steps of trajectories, where an output is the input of another function, and near repeats.
 
-    A function whose neighbours in time are known, or one that is nearly its own, is not new: the error of
-    leaving it out alone says nothing of new functions.
+    A function whose neighbours in time, or a near copy of it, are in the training data is not new: leaving
+    it out alone underestimates the error on new functions.
     """
     n = len(X)
     if n < 2 or y.dtype == object:
         return None
     X = X.reshape(n, -1)
     steps, near = _linked(X, y.reshape(n, -1)), _near_repeats(X)
-    told = []
+    reasons = []
     if len(steps):
-        told.append("outputs are the inputs of other functions: each trajectory is left out as a whole")
+        reasons.append("outputs are the inputs of other functions: each trajectory is left out as a whole")
     if len(near):
-        told.append(f"{len(np.unique(near))} inputs are nearly repeats of others and left out with them")
+        reasons.append(f"{len(np.unique(near))} inputs are nearly repeats of others and left out with them")
     pairs = np.concatenate([steps, near])
     if not len(pairs):
         return None
-    sentence = "; ".join(told)
-    return _together(_connected(pairs, n), sentence)
+    return _together(_connected(pairs, n), "; ".join(reasons))
 
 
-def _together(numbers: np.ndarray, told: str) -> Groups | None:
-    return None if len(np.unique(numbers)) == len(numbers) else Groups(numbers, told)
+def _together(numbers: np.ndarray, reason: str) -> Groups | None:
+    return None if len(np.unique(numbers)) == len(numbers) else Groups(numbers, reason)
 
 
 def _linked(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Pairs (K, 2) of functions, the output of the first being the input of the second, to the last bit."""
+    """Return pairs (K, 2) of functions: the output of the first is the input of the second, bit for bit."""
     if X.shape[1] != y.shape[1]:
         return np.empty((0, 2), int)
     along = np.random.default_rng(0).standard_normal((1, X.shape[1]))
@@ -87,12 +84,12 @@ def _linked(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _exactly(rows: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """One number for each row, the same for equal rows whatever the kernel: sums without BLAS."""
+    """Return one number per row, equal for equal rows on every machine: sums without BLAS."""
     return np.sum(rows * along, axis=1)
 
 
 def _near_repeats(X: np.ndarray) -> np.ndarray:
-    """Pairs (K, 2) of functions whose distance is a small part of the spread."""
+    """Return pairs (K, 2) of functions whose distance is a small part of the spread."""
     n = len(X)
     centred = X - X.mean(axis=0)
     limit = _NEAR * float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
@@ -102,14 +99,14 @@ def _near_repeats(X: np.ndarray) -> np.ndarray:
     order = np.argsort(seen[:, 0], kind="stable")
     ends = np.searchsorted(seen[order, 0], seen[order, 0] + limit, side="right")
     counts = ends - np.arange(n) - 1
-    if limit == 0 or counts.sum() == 0 or counts.sum() > _MOST_PAIRS:
+    if limit == 0 or counts.sum() == 0 or counts.sum() > _MAX_PAIRS:
         return np.empty((0, 2), int)
     first = np.repeat(np.arange(n), counts)
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
     pairs = order[np.stack([first, second], axis=1)]
     pairs = pairs[np.all(np.abs(seen[pairs[:, 0]] - seen[pairs[:, 1]]) <= limit, axis=1)]
     pairs = pairs[_distances(centred, pairs) <= limit]
-    # A chain of near neighbours, of which the ends are far apart, is a dense family of functions.
+    # A chain of near neighbours whose ends are far apart is a dense family of functions, not repeats.
     which = _connected(pairs, n)
     _, leader = np.unique(which, return_index=True)
     members = np.unique(pairs)
@@ -121,15 +118,15 @@ def _near_repeats(X: np.ndarray) -> np.ndarray:
 
 
 def _distances(X: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Of pairs (K, 2) of rows, some at a time."""
+    """Return the distances of pairs (K, 2) of rows, in blocks."""
     found = np.empty(len(pairs))
-    for start in range(0, len(pairs), _BLOCK):
-        first, second = pairs[start : start + _BLOCK].T
-        found[start : start + _BLOCK] = np.linalg.norm(X[first] - X[second], axis=1)
+    for start in range(0, len(pairs), _PAIRS_PER_BLOCK):
+        first, second = pairs[start : start + _PAIRS_PER_BLOCK].T
+        found[start : start + _PAIRS_PER_BLOCK] = np.linalg.norm(X[first] - X[second], axis=1)
     return found
 
 
 def _connected(pairs: np.ndarray, n: int) -> np.ndarray:
-    """A number (n,) for each function, the same for those that pairs connect."""
+    """Return the connected component (n,) of each function."""
     graph = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
     return connected_components(graph, directed=False)[1]

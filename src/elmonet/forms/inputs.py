@@ -1,4 +1,4 @@
-"""The form of the input functions: one array, several by name, or values on a grid."""
+"""The form of input functions: one array, several by name, or values on a grid."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from elmonet.checks import coordinates, functions, plain
 from elmonet.errors import InputError
 from elmonet.forms.transforms import Affine, log_inputs, standardise
 from elmonet.interpolation import as_grid
 
-__all__ = ["InputForm", "count_of", "find_inputs", "is_array", "rows_of"]
-
 
 @dataclass(frozen=True)
 class InputForm:
-    """How input functions come, and how the branch sees them.
+    """The form of the user's input functions, and how the branch sees them.
 
     Attributes
     ----------
-    given : the shape of one function as the user gives it; of several, packed side by side, (m,).
-    shape : the shape of one function in rows (N, *shape): `given`, or the grid that its sensors form.
-    names, shapes : of several input functions; None for one.
-    order : (m,), the place on their grid of the sensors; None: as they come.
+    given : shape of one function as the user gives it; several functions are packed side by side, (m,).
+    shape : shape of one function in rows (N, *shape): `given`, or the grid that its sensors form.
+    names, shapes : names and shapes of several input functions; None for a single one.
+    order : (m,), the order that sorts the sensors on their grid; None if they are sorted.
     logarithms : whether the branch sees logarithms of the inputs.
-    scale : how the branch sees them after that; None: as they are.
+    scale : scaling applied after that; None for no scaling.
+    columns : column names of a DataFrame, which scikit-learn checks in `predict`.
+    sensors : (m, d), where the inputs are known, as given to `fit`; None if they were not given.
     """
 
     given: tuple[int, ...]
@@ -37,17 +38,37 @@ class InputForm:
     order: np.ndarray | None = None
     logarithms: bool = False
     scale: Affine | None = None
+    columns: tuple[str, ...] | None = None
+    sensors: np.ndarray | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
-        """Input functions as the user gives them, checked, as rows (N, *shape)."""
+        """Check the user's input functions and return them as rows (N, *shape)."""
         return self.arranged(functions(estimator, self._packed(X), reset=False))
 
+    def at_sensors(self, X: Any, sensors: Any) -> Any:
+        """Return inputs known at `sensors`, the training sensors in any order, in the order of training."""
+        where = _checked_sensors(sensors, self, count_of(X))
+        if self.sensors is None:
+            raise InputError(
+                "sensors were not given in the first call, so they cannot be compared: leave them out."
+            )
+        mine, theirs = np.lexsort(self.sensors.T), np.lexsort(where.T)
+        if where.shape != self.sensors.shape or not np.array_equal(self.sensors[mine], where[theirs]):
+            raise InputError(
+                "the sensors differ from those of the first call: all input functions of one model are known "
+                "at the same sensors. Resample them: elmonet.resample(values, sensors, new_sensors)."
+            )
+        order = np.empty_like(mine)
+        order[mine] = theirs
+        X = np.asarray(plain(X))
+        return X.reshape(len(X), -1, len(order))[..., order].reshape(X.shape)
+
     def trusted_rows(self, X: Any) -> np.ndarray:
-        """The same, of functions that were checked already."""
+        """Return input functions that were checked before as rows."""
         return self.arranged(self._packed(X))
 
     def seen(self, rows: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """Rows as the branch sees them."""
+        """Return rows as the branch sees them."""
         rows = rows.astype(dtype, copy=False)
         rows = log_inputs(rows) if self.logarithms else rows
         return rows if self.scale is None else self.scale(rows)
@@ -55,7 +76,7 @@ class InputForm:
     def prepared(
         self, rows: np.ndarray, *, logarithms: bool, scale: bool, balanced: bool = True
     ) -> InputForm:
-        """The same form, with logarithms and scaling as these training functions want them.
+        """Return this form with logarithms and scaling fitted to training rows.
 
         Several inputs that share a branch are `balanced`: each counts alike, however many sensors it has.
         """
@@ -63,24 +84,23 @@ class InputForm:
         return form.scaled_by(standardise(form.seen(rows)), balanced) if scale else form
 
     def scaled_by(self, scale: Affine | None, balanced: bool = True) -> InputForm:
-        """The same form with a scaling that was found elsewhere."""
+        """Return this form with a given scaling."""
         if scale is not None and balanced and self.shapes is not None:
             scale = Affine(scale.shift, scale.scale / self._balance())
         return replace(self, scale=scale)
 
     def on_grid_of(self, sensors: np.ndarray | None) -> InputForm:
-        """The same form, its functions on the grid of two or more axes that sensors (m, d) form, if any."""
+        """Return this form with its functions on the grid that sensors (m, d) form, if they form one."""
         if sensors is None or self.names is not None or len(self.given) > 1 or sensors.shape[1] < 2:
             return self
         axes, order = as_grid(sensors)
         if axes is None or min(len(axis) for axis in axes) < 2:
             return self
-        as_they_come = np.array_equal(order, np.arange(len(order)))
-        return replace(self, shape=tuple(len(a) for a in axes), order=None if as_they_come else order)
+        is_sorted = np.array_equal(order, np.arange(len(order)))
+        return replace(self, shape=tuple(len(a) for a in axes), order=None if is_sorted else order)
 
-    @property
-    def told(self) -> str:
-        """What one function is, in words."""
+    def describe(self) -> str:
+        """Return what one function is, in words."""
         if self.names is not None and self.shapes is not None:
             return ", ".join(
                 f"{n!r} (N, {', '.join(map(str, s))})" for n, s in zip(self.names, self.shapes, strict=True)
@@ -90,15 +110,15 @@ class InputForm:
         return f"of shape {self.given}"
 
     def _packed(self, X: Any) -> Any:
-        """Several inputs side by side, (N, m); one as it is."""
+        """Return several inputs side by side, (N, m); a single one unchanged."""
         if self.names is None or self.shapes is None:
             return X
         parts = X if isinstance(X, dict) else dict(enumerate(X)) if isinstance(X, (list, tuple)) else None
         if parts is None or {str(name) for name in parts} != set(self.names):
             came = type(X).__name__ if parts is None else ", ".join(map(str, parts))
             raise InputError(
-                f"this model has {len(self.names)} input functions: give a dictionary with {self.told}; "
-                f"got {came}."
+                f"this model has {len(self.names)} input functions: give a dictionary with "
+                f"{self.describe()}; got {came}."
             )
         parts = {str(name): np.asarray(plain(part)) for name, part in parts.items()}
         rows = {name: len(parts[name]) for name in self.names}
@@ -113,13 +133,13 @@ class InputForm:
         return np.hstack(packed)
 
     def arranged(self, X: np.ndarray) -> np.ndarray:
-        """Checked inputs (N, *given) on their grid, as rows (N, *shape)."""
+        """Return checked inputs (N, *given) as rows (N, *shape), on their grid."""
         if self.order is not None:
             X = X[:, self.order]
         return X if self.shape == self.given else X.reshape(len(X), *self.shape)
 
     def as_given(self, rows: np.ndarray) -> Any:
-        """Rows as the user gives them, an array or a dictionary: the inverse of `rows`."""
+        """Invert `rows`: return an array or a dictionary, as the user gives them."""
         X = rows.reshape(len(rows), -1)
         if self.order is not None:
             X = X[:, np.argsort(self.order)]
@@ -137,17 +157,23 @@ class InputForm:
 def find_inputs(
     estimator: Any, X: Any, *, n: int | None = None, sensors: Any = None, points: np.ndarray | None = None
 ) -> tuple[InputForm, np.ndarray]:
-    """The form of training inputs, and these as rows.
+    """Return the form of training inputs, and the inputs as rows.
 
-    `n`, the number of functions if it is known, tells a list of inputs from a list of images. Sensors that
-    form a grid, or points that do and are as many as the values of a function, make functions on that grid.
+    `n`, the number of functions if it is known, distinguishes a list of inputs from a list of images.
+    Sensors that form a grid, or points that do and are as many as the values of a function, make functions on
+    that grid. `estimator` names itself in messages; nothing is written to it.
     """
     named = _several(X, n)
     form = InputForm((), ()) if named is None else InputForm((), (), *named)
-    rows = functions(estimator, form._packed(X), reset=True)
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:])
+    # scikit-learn's validation stores what it saw: in a stand-in of the same name, not in the estimator.
+    seen = type(type(estimator).__name__, (BaseEstimator,), {})()
+    rows = functions(seen, form._packed(X), reset=True)
+    columns = getattr(seen, "feature_names_in_", None)
+    columns = None if columns is None else tuple(map(str, columns))
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
+        form = replace(form, sensors=points)
     elif points is not None and len(points) != prod(form.given):
         points = None
     form = form.on_grid_of(points)
@@ -155,12 +181,12 @@ def find_inputs(
 
 
 def rows_of(X: Any, rows: Any) -> Any:
-    """Some functions (an index or a slice) of an array, or of each array of a dictionary."""
+    """Return some functions (an index or a slice) of an array, or of each array of a dictionary."""
     return {name: part[rows] for name, part in X.items()} if isinstance(X, dict) else X[rows]
 
 
 def count_of(X: Any) -> int:
-    """How many functions an array, or a dictionary of arrays, holds."""
+    """Return the number of functions in an array, or in a dictionary of arrays."""
     return len(next(iter(X.values())) if isinstance(X, dict) else X)
 
 
@@ -182,7 +208,7 @@ def _checked_sensors(sensors: Any, form: InputForm, n: int) -> np.ndarray:
 
 
 def _several(X: Any, n: int | None) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]] | None:
-    """Names and shapes of several input functions, in a dictionary or a list; None for a single array."""
+    """Return names and shapes of several inputs in a dictionary or a list; None for a single array."""
     if isinstance(X, dict):
         parts = {str(name): part for name, part in X.items()}
     elif isinstance(X, (list, tuple)) and _is_list_of_inputs(X, n):
@@ -196,19 +222,19 @@ def _several(X: Any, n: int | None) -> tuple[tuple[str, ...], tuple[tuple[int, .
 
 
 def _is_list_of_inputs(X: Any, n: int | None) -> bool:
-    """Whether each entry holds all functions, and not each one function."""
+    """Return whether each entry holds one input of all functions, rather than one function."""
     if not X or not all(is_array(part) and np.ndim(part) > 1 for part in X):
         return False
     return len({np.shape(part) for part in X}) > 1 or (len(X) != n and len(X[0]) == n)
 
 
 def is_array(part: Any) -> bool:
-    """Whether it is an array of any library, not a list."""
+    """Return whether `part` is an array of any library, not a list."""
     return hasattr(part, "shape") and hasattr(part, "dtype")
 
 
 def _refuse_ragged(X: Any) -> None:
-    """A list of functions that are measured at different sensors."""
+    """Raise for a list of functions measured at different sensors."""
     if not isinstance(X, (list, tuple)) or not X or any(np.ndim(row) != 1 for row in X if is_array(row)):
         return
     lengths = sorted({len(row) for row in X if hasattr(row, "__len__")})

@@ -1,11 +1,11 @@
-"""The form of the output functions: grids, components, logarithms, points; errors and scores in that form."""
+"""Forms of output functions: at common points or scattered, with components, logarithms and a lift."""
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import r2_score
@@ -18,71 +18,26 @@ from elmonet.forms.transforms import Affine, LogOutputs, log_outputs, unit_box
 from elmonet.interpolation import interpolate
 from elmonet.metrics import function_norms, reference_norms, relative_errors
 
-__all__ = [
-    "OutputForm",
-    "checked_outputs",
-    "errors_of_functions",
-    "find_outputs",
-    "find_scattered",
-    "lift_at",
-    "lift_at_own_points",
-    "named_components",
-    "r2_of",
-    "relative_error",
-    "root_mean_squares",
-]
-
-
-def lift_at(lift: Any, X: Any, points: np.ndarray, n: int) -> np.ndarray:
-    """The lift of n input functions X at points (M, d): (n, M), or (1, M) if it does not depend on them."""
-    of_inputs = _takes_inputs(lift)
-    values = np.asarray(lift(X, points) if of_inputs else lift(points), dtype=float)
-    expected = (n, len(points)) if of_inputs else (len(points),)
-    if values.shape != expected or not np.isfinite(values).all():
-        raise InputError(
-            f"the lift must give finite values of shape {expected}, for {n} functions at {len(points)} "
-            f"points; it gave {values.shape}."
-        )
-    return values if of_inputs else values[None]
-
-
-def lift_at_own_points(lift: Any, X: Any, places: Scattered) -> np.ndarray:
-    """The lift of each function at points of its own, (K,)."""
-    if not _takes_inputs(lift):
-        return lift_at(lift, X, places.points, 1)[0]
-    out = np.empty(len(places))
-    for i in np.unique(places.index):
-        own = places.index == i
-        out[own] = lift_at(lift, rows_of(X, slice(i, i + 1)), places.points[own], 1)[0]
-    return out
-
-
-def _takes_inputs(lift: Any) -> bool:
-    if not callable(lift):
-        raise InputError(f"lift must be a function of points, or of inputs and points; got {lift!r}.")
-    needed = [p for p in inspect.signature(lift).parameters.values() if p.default is p.empty]
-    return len(needed) > 1
-
 
 @dataclass(frozen=True)
 class OutputForm:
-    """How output functions come, and how the solvers see them: as rows (N, c M).
+    """The form of outputs known at common points, and how the solvers see them: as rows (N, c M).
 
     A row holds all points of the first component, then those of the second, each divided by its root mean
-    square, so that components in different units count alike.
+    square, so that components in different units count alike. `ScatteredForm` is the form of outputs
+    known at different points for every function.
 
     Attributes
     ----------
-    shape : of one output as the user gives it; named components are its last axis.
-    points : (M, d), the training points as they are given; the corners (2, d) of their box if scattered.
-    axis : which axis of `shape` counts components; None: the outputs are plain functions.
-    sizes : (c,), the root mean squares of the components.
-    names : of the components, if they come as a dictionary.
-    scattered : every function is known at its own points, so that a prediction needs points.
-    lift : known values that are added to what the operator gives.
-    logs : the operator gives logarithms.
-    box : the box of the points, which the trunk sees as the unit cube; None: as they are.
-    dtype : of predictions.
+    shape : shape of one output as the user gives it; named components are its last axis.
+    points : (M, d), the training points; for scattered outputs the corners (2, d) of their bounding box.
+    axis : axis of `shape` that counts components; None for scalar functions.
+    sizes : (c,), root mean squares of the components.
+    names : names of the components, if they come as a dictionary.
+    lift : known values that are added to the operator's values.
+    logs : logarithm transform of the outputs; None if the operator learns the outputs themselves.
+    box : bounding box of the points, which the trunk sees as the unit cube; None for no scaling.
+    dtype : dtype of predictions.
     """
 
     shape: tuple[int, ...]
@@ -90,26 +45,47 @@ class OutputForm:
     axis: int | None = None
     sizes: np.ndarray | None = None
     names: tuple[str, ...] | None = None
-    scattered: bool = False
     lift: Any = None
     logs: LogOutputs | None = None
     box: Affine | None = None
     dtype: Any = np.float64
+    scattered: ClassVar[bool] = False
 
     @property
     def components(self) -> int:
-        """How many; 0 if the outputs are plain functions."""
+        """Number of components; 0 for scalar functions."""
         return 0 if self.axis is None else self.shape[self.axis]
 
+    def describe(self) -> str:
+        """Return where the outputs are known, in words."""
+        c, M = self.components, len(self.points)
+        return f"{c} components at {M} points" if c else f"at {M} points"
+
+    # Between the user's arrays and rows
+
+    def checked(self, y: Any, n: int | None = None) -> np.ndarray:
+        """Return outputs (N, *shape) at the training points; components that come as a dictionary by name.
+
+        `n` is the expected number of functions, if it is known.
+        """
+        y = by_name(y, self.names)
+        y = outputs(y, len(y) if n is None else n)
+        if y.shape[1:] != self.shape:
+            raise InputError(
+                f"outputs must be known at the training points, as (N, {', '.join(map(str, self.shape))}); "
+                f"got {y.shape}."
+            )
+        return y
+
     def rows(self, y: np.ndarray) -> np.ndarray:
-        """Outputs (N, *shape) as rows."""
+        """Return outputs (N, *shape) as rows."""
         if self.axis is None or self.sizes is None:
             return y.reshape(len(y), -1)
         parts = np.moveaxis(y, self.axis + 1, 1).reshape(len(y), self.components, -1)
         return (parts / self.sizes[:, None].astype(y.dtype)).reshape(len(y), -1)
 
     def unpacked(self, rows: np.ndarray, grid: tuple[int, ...] | None = None) -> Any:
-        """Rows as outputs: at the training points, or at others that form a `grid`, as (M,)."""
+        """Return rows in the user's shapes: at the training points, or at others of the shape `grid`."""
         own = tuple(n for i, n in enumerate(self.shape) if i != self.axis)
         places = own if grid is None else grid
         rows = rows.astype(self.dtype, copy=False)
@@ -121,23 +97,31 @@ class OutputForm:
             return {name: parts[:, i] for i, name in enumerate(self.names)}
         return np.moveaxis(parts, 1, -1 if self.axis == len(self.shape) - 1 else 1)
 
+    def subset(self, y: Any, functions: np.ndarray) -> Any:
+        """Return the training outputs of some functions, by their indices."""
+        return y[functions]
+
+    def has_gaps(self, y: Any) -> bool:
+        """Return whether values are missing at common points."""
+        return bool(np.isnan(y).any())
+
+    # Between rows and what the operator learns
+
     def prepared(self, rows: Any, *, logarithms: bool, scale: bool) -> OutputForm:
-        """The same form, with logarithms and scaling as these training outputs want them."""
+        """Return this form with logarithms and scaling fitted to training rows."""
         if logarithms and self.components:
             raise InputError("log_outputs is for outputs without components: fit one model for each.")
-        if logarithms and self.scattered:
-            raise InputError("log_outputs needs outputs at common points; give the logarithms of the values.")
         if logarithms and np.isnan(rows).any():
             raise InputError("log_outputs needs outputs without gaps; give the logarithms of the values.")
         box = unit_box(self.places()) if scale else None
         return replace(self, box=box, logs=log_outputs(rows) if logarithms else None)
 
     def target(self, rows: np.ndarray) -> np.ndarray:
-        """What the operator learns, of training rows: the rows, or their logarithms."""
+        """Return what the operator learns from training rows: the rows, or their logarithms."""
         return rows if self.logs is None else self.logs(rows, self.points)
 
     def values(self, z: np.ndarray, points: np.ndarray | None = None) -> np.ndarray:
-        """The inverse of `target`, at the training points or at others (M, d)."""
+        """Invert `target`, at the training points or at others (M, d)."""
         if self.logs is None:
             return z
         centre = self.logs.centre
@@ -146,11 +130,13 @@ class OutputForm:
         return self.logs.inverse(z, centre)
 
     def errors(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The relative error of each function (N,) if the operator gives z (N, M) where the rows are y."""
+        """Return the relative error (N,) of operator values z (N, M) for functions with rows y."""
         return relative_errors(function_norms(self.values(z) - y), function_norms(y), y.shape[1])
 
+    # Points
+
     def places(self, points: np.ndarray | None = None) -> np.ndarray:
-        """Points (M, d) as places: for components (c M, d + 1), with their number last."""
+        """Return points (M, d) as places: for components (c M, d + 1), with the component's number last."""
         points = self.points if points is None else points
         if self.axis is None:
             return points
@@ -158,24 +144,85 @@ class OutputForm:
         return np.column_stack([np.tile(points, (self.components, 1)), number])
 
     def seen(self, points: np.ndarray | None = None, dtype: Any = np.float64) -> np.ndarray:
-        """The places of points, by default the training points, as the trunk sees them."""
-        places = self.places(points)
-        return (places if self.box is None else self.box(places)).astype(dtype, copy=False)
+        """Return the places of points, by default the training points, as the trunk sees them."""
+        return self.scaled(self.places(points)).astype(dtype, copy=False)
 
-    def checked(self, points: Any) -> np.ndarray:
-        """Points of the user, (M, d) with the dimension seen in fit."""
+    def scaled(self, places: np.ndarray) -> np.ndarray:
+        """Return places in the trunk's coordinates."""
+        return places if self.box is None else self.box(places)
+
+    def checked_points(self, points: Any) -> np.ndarray:
+        """Return the user's points (M, d), with the dimension of the training points."""
         return coordinates(points, dimension=self.points.shape[1])
 
+    def require_points(self) -> None:
+        """Raise `InputError` if predictions need points to be given."""
+
+    def at_points(self, sigma: np.ndarray, points: np.ndarray | None) -> np.ndarray:
+        """Return a scale (c M,) of the training places at other points (M', d), clipped to its range."""
+        if points is None:
+            return sigma
+        each = sigma.reshape(max(1, self.components), -1)
+        between = interpolate(self.points, each.T, points).T
+        return np.clip(between, each.min(axis=1, keepdims=True), each.max(axis=1, keepdims=True)).ravel()
+
     def lifted(self, X: Any, n: int, points: np.ndarray | None = None) -> np.ndarray:
-        """The lift of n inputs as the user gave them, (n or 1, M)."""
+        """Return the lift of n inputs, as the user gave them: (n or 1, M)."""
         return lift_at(self.lift, X, self.points if points is None else points, n)
 
-    def scattered_rows(self, data: Scattered) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scattered values as (K,) of function index (K,) at places (K, d'), sorted by function."""
-        assert data.values is not None
-        parts = data.values.reshape(len(data), -1)
+
+@dataclass(frozen=True)
+class ScatteredForm(OutputForm):
+    """The form of outputs that are known at different points for every function.
+
+    There is no common set of points: `points` holds the corners of the bounding box, predictions need
+    points, and training outputs are a `Scattered` instead of rows.
+    """
+
+    scattered: ClassVar[bool] = True
+
+    def describe(self) -> str:
+        """Return where the outputs are known, in words."""
+        return "at scattered points, different for every function"
+
+    def checked(self, y: Any, n: int | None = None) -> np.ndarray:
+        """Refuse: there are no common points to check outputs at."""
+        raise InputError(
+            "this needs outputs at common points, but the model was fitted to outputs at scattered points. "
+            "Compare interval(X, points=...) with the outputs at these points."
+        )
+
+    def subset(self, y: Scattered, functions: np.ndarray) -> Scattered:
+        """Return the training outputs of some functions, by their indices."""
+        return y.of_functions(functions)
+
+    def has_gaps(self, y: Any) -> bool:
+        """Return False: a value that is not known is not listed."""
+        return False
+
+    def prepared(self, rows: Any, *, logarithms: bool, scale: bool) -> OutputForm:
+        """Return this form with scaling fitted to the bounding box."""
+        if logarithms:
+            raise InputError("log_outputs needs outputs at common points; give the logarithms of the values.")
+        return replace(self, box=unit_box(self.places()) if scale else None)
+
+    def require_points(self) -> None:
+        """Raise `InputError`: a prediction needs points."""
+        raise InputError(
+            "this model was fitted to outputs at scattered points: give the points of the prediction, "
+            "points=(M, d)."
+        )
+
+    def at_points(self, sigma: np.ndarray, points: np.ndarray | None) -> np.ndarray:
+        """Return the scale of each component (c,) at every point."""
+        return sigma if points is None else np.repeat(sigma, len(points))
+
+    def flattened(self, y: Scattered) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return function indices (K,), places (K, d') and values (K,) of scattered outputs, by function."""
+        assert y.values is not None
+        parts = y.values.reshape(len(y), -1)
         parts = parts if self.sizes is None else parts / self.sizes
-        index, places = np.tile(data.index, max(1, self.components)), self.places(data.points)
+        index, places = np.tile(y.index, max(1, self.components)), self.places(y.points)
         order = np.argsort(index, kind="stable")
         return index[order], places[order], parts.T.ravel()[order].astype(float)
 
@@ -183,7 +230,7 @@ class OutputForm:
 def find_outputs(
     y: np.ndarray, points: np.ndarray, names: tuple[str, ...] | None, dtype: Any, lift: Any = None
 ) -> OutputForm:
-    """The form of outputs y (N, ...) at points (M, d); with names, the last axis holds their components."""
+    """Return the form of outputs y (N, ...) at points (M, d); with names, the last axis holds components."""
     shape, last, M = y.shape[1:], y.ndim - 2, len(points)
     if names is None and prod(shape) == M:
         return OutputForm(shape, points, lift=lift, dtype=dtype)
@@ -198,8 +245,8 @@ def find_outputs(
     )
 
 
-def find_scattered(data: Scattered, X: Any, dtype: Any, lift: Any = None) -> tuple[OutputForm, Scattered]:
-    """The form of outputs at scattered points, and these without the lift."""
+def find_scattered(data: Scattered, X: Any, dtype: Any, lift: Any = None) -> tuple[ScatteredForm, Scattered]:
+    """Return the form of scattered outputs, and the outputs without the lift."""
     values = data.values
     assert values is not None
     if lift is not None:
@@ -207,14 +254,14 @@ def find_scattered(data: Scattered, X: Any, dtype: Any, lift: Any = None) -> tup
             _refuse_lift(lift)
         values = values - lift_at_own_points(lift, X, data)
     corners = np.stack([data.points.min(axis=0), data.points.max(axis=0)])
-    form = OutputForm((0,), corners, scattered=True, lift=lift, dtype=dtype)
+    form = ScatteredForm((0,), corners, lift=lift, dtype=dtype)
     if values.ndim == 2:
         form = replace(form, shape=(0, values.shape[1]), axis=1, sizes=root_mean_squares(values.T[None]))
     return form, Scattered(data.index, data.points, values)
 
 
 def root_mean_squares(parts: np.ndarray) -> np.ndarray:
-    """The size of each component (c,) of values (N, c, M), some of them perhaps NaN; 1 if all are zero."""
+    """Return the size of each component (c,) of values (N, c, M), possibly with NaN; 1 if all are zero."""
     largest = np.nanmax(np.abs(parts), axis=(0, 2)).astype(np.float64)
     zero = largest == 0
     largest[zero] = 1
@@ -227,8 +274,11 @@ def _refuse_lift(lift: Any) -> None:
         raise InputError("lift is for outputs without components: fit one model for each.")
 
 
+# Components by name
+
+
 def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
-    """The names of components that came as a dictionary, and the outputs with these as last axis."""
+    """Return the names of components that come as a dictionary, and the outputs with these as last axis."""
     if not isinstance(y, dict):
         return None, y
     try:
@@ -244,10 +294,25 @@ def named_components(y: Any) -> tuple[tuple[str, ...] | None, Any]:
     return tuple(str(name) for name in y), np.stack(parts, axis=-1)
 
 
+def by_name(y: Any, names: tuple[str, ...] | None) -> Any:
+    """Return outputs with components as last axis; those of a dictionary in the order of `names`."""
+    given, stacked = named_components(y)
+    if given is None:
+        return y
+    if names is None or set(given) != set(names):
+        expected = "an array without names" if names is None else f"the components {', '.join(names)}"
+        raise InputError(f"y must hold {expected}, as in fit; got the components {', '.join(given)}.")
+    return stacked[..., [given.index(name) for name in names]]
+
+
+# Scores and errors in the user's shapes
+
+
 def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
-    """R^2 over all functions and points together."""
-    predicted = np.asarray(named_components(predicted)[1])
-    y = outputs(named_components(y)[1], len(predicted))
+    """Return R^2 over all functions and points together; components are matched by name."""
+    names, predicted = named_components(predicted)
+    predicted = np.asarray(predicted)
+    y = outputs(by_name(y, names), len(predicted))
     if predicted.shape != y.shape:
         raise InputError(
             f"y must have the shape of the predictions, {predicted.shape}, got {y.shape}. To compare at "
@@ -258,53 +323,75 @@ def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
 
 
 def relative_error(predicted: Any, truth: Any) -> float | None:
-    """The mean relative error of predictions of functions with known outputs, None if these are others."""
+    """Return the mean relative error of predictions, or None if truth has another form."""
     errors = errors_of_functions(predicted, truth)
     return None if errors is None or np.isnan(errors).all() else float(np.nanmean(errors))
 
 
 def errors_of_functions(predicted: Any, truth: Any) -> Any:
-    """The relative error of each function (N,): NaN if it is not known; None if the outputs are others.
+    """Return the relative error of each function (N,), NaN where unknown; None if truth has another form.
 
-    Of named components, each has its relative error, and a function has their mean.
+    For named components, the error of a function is the mean of its components' relative errors.
     """
     if isinstance(truth, dict):
         if not isinstance(predicted, dict) or set(predicted) != set(truth):
             return None
         parts = [errors_of_functions(predicted[name], truth[name]) for name in truth]
-        return None if any(part is None for part in parts) else _mean_of_known(np.stack(parts))
+        return None if any(part is None for part in parts) else _nanmean(np.stack(parts))
     predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
-    known: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
-    if predicted.size != known.size:
+    true: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
+    if predicted.size != true.size:
         return None
-    rows = (len(known), -1)
-    known, missed = known.reshape(rows), (predicted.reshape(known.shape) - known).reshape(rows)
-    there = np.isfinite(known)
-    known, missed = np.where(there, known, 0), np.where(there, missed, 0)
+    rows = (len(true), -1)
+    true, residuals = true.reshape(rows), (predicted.reshape(true.shape) - true).reshape(rows)
+    known = np.isfinite(true)
+    true, residuals = np.where(known, true, 0), np.where(known, residuals, 0)
     if isinstance(truth, Scattered):
-        count, *squares = (np.bincount(truth.index, A.sum(axis=1)) for A in (there, missed**2, known**2))
+        count, *squares = (np.bincount(truth.index, A.sum(axis=1)) for A in (known, residuals**2, true**2))
         norms = [np.sqrt(A) for A in squares]
     else:
-        count, norms = there.sum(axis=1), [function_norms(A) for A in (missed, known)]
+        count, norms = known.sum(axis=1), [function_norms(A) for A in (residuals, true)]
     errors = np.full(len(count), np.nan)
-    seen = count > 0
-    errors[seen] = norms[0][seen] / reference_norms(norms[1][seen])
+    observed = count > 0
+    errors[observed] = norms[0][observed] / reference_norms(norms[1][observed])
     return errors
 
 
-def _mean_of_known(parts: Any) -> Any:
-    """The mean over the first axis of what is not NaN; NaN where there is nothing."""
+def _nanmean(parts: Any) -> Any:
+    """Return the mean over the first axis of what is not NaN; NaN where everything is."""
     count = np.isfinite(parts).sum(axis=0)
     return np.where(count > 0, np.nansum(parts, axis=0) / np.maximum(count, 1), np.nan)
 
 
-def checked_outputs(y: Any, form: OutputForm, n: int | None = None) -> np.ndarray:
-    """Outputs (N, *shape) at the training points of a model."""
-    y = named_components(y)[1]
-    y = outputs(y, len(y) if n is None else n)
-    if y.shape[1:] != form.shape:
+# The lift: known values that a model adds to its network's
+
+
+def lift_at(lift: Any, X: Any, points: np.ndarray, n: int) -> np.ndarray:
+    """Return the lift of n inputs X at points (M, d): (n, M), or (1, M) if it does not depend on inputs."""
+    of_inputs = _takes_inputs(lift)
+    values = np.asarray(lift(X, points) if of_inputs else lift(points), dtype=float)
+    expected = (n, len(points)) if of_inputs else (len(points),)
+    if values.shape != expected or not np.isfinite(values).all():
         raise InputError(
-            f"outputs must be known at the training points, as (N, {', '.join(map(str, form.shape))}); got "
-            f"{y.shape}."
+            f"the lift must give finite values of shape {expected}, for {n} functions at {len(points)} "
+            f"points; it gave {values.shape}."
         )
-    return y
+    return values if of_inputs else values[None]
+
+
+def lift_at_own_points(lift: Any, X: Any, places: Scattered) -> np.ndarray:
+    """Return the lift of each function at its own points, (K,)."""
+    if not _takes_inputs(lift):
+        return lift_at(lift, X, places.points, 1)[0]
+    out = np.empty(len(places))
+    for i in np.unique(places.index):
+        own = places.index == i
+        out[own] = lift_at(lift, rows_of(X, slice(i, i + 1)), places.points[own], 1)[0]
+    return out
+
+
+def _takes_inputs(lift: Any) -> bool:
+    if not callable(lift):
+        raise InputError(f"lift must be a function of points, or of inputs and points; got {lift!r}.")
+    needed = [p for p in inspect.signature(lift).parameters.values() if p.default is p.empty]
+    return len(needed) > 1

@@ -1,4 +1,4 @@
-"""Training functions and their form, from what came to `fit`."""
+"""Training data: what came to `fit`, checked once, as rows with their forms."""
 
 from __future__ import annotations
 
@@ -17,39 +17,9 @@ from elmonet.forms.inputs import InputForm, find_inputs, is_array
 from elmonet.forms.outputs import OutputForm, find_outputs, find_scattered, named_components
 from elmonet.interpolation import grid_points
 
-__all__ = ["Training", "is_list_of_points", "place_points", "points_once", "understand", "warn_of_columns"]
-
-_ENOUGH = 8  # rows and columns, below which nothing can be said
-_SMOOTH = 0.1  # times the roughness across, below which values along an axis belong to one function
-_UNRELATED = 1.0  # roughness of values that have little to do with each other; 2 if nothing
-
-
-def warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
-    """Warn if inputs X (N, m) and outputs y (N, M) vary smoothly down the columns, and wildly along the rows.
-
-    Only where the lengths leave it open: without points, or with as many points as functions.
-    """
-    if X.ndim != 2 or y.ndim != 2 or (points is not None and len(y) != y.shape[1]):
-        return
-    if min(*X.shape, *y.shape) < _ENOUGH or np.isnan(y).any():
-        return
-    for A in (X, y):
-        down, along = _roughness(A, 0), _roughness(A, 1)
-        if along < _UNRELATED or down > _SMOOTH * along:
-            return
-    warnings.warn(
-        f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they "
-        "hold one function per column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
-        FunctionsInColumnsWarning,
-        stacklevel=5,
-    )
-
-
-def _roughness(A: np.ndarray, axis: int) -> float:
-    """The mean squared step along an axis, of the variance: 0 if smooth, 2 if neighbours are unrelated."""
-    with np.errstate(over="ignore"):
-        steps, variance = np.mean(np.diff(A, axis=axis) ** 2), np.var(A)
-    return float(steps / variance) if 0 < variance < np.inf else 0.0
+_MIN_SIDE = 8  # rows and columns needed to judge smoothness
+_SMOOTH = 0.1  # roughness down the columns, relative to that along the rows, of functions in columns
+_UNRELATED = 1.0  # roughness of nearly uncorrelated neighbours; 2 if uncorrelated
 
 
 @dataclass(frozen=True)
@@ -60,8 +30,8 @@ class Training:
     ----------
     X : (N, ...), input functions.
     y : (N, c M), output functions without the lift, NaN where a value is missing; or a `Scattered`.
-    weights : (N,), square roots of the sample weights; None: all functions count alike.
-    groups : functions that are left out together; None: each by itself.
+    weights : (N,), square roots of the sample weights; None for equal weights.
+    groups : functions that are left out together; None if each is left out by itself.
     """
 
     X: np.ndarray
@@ -73,14 +43,14 @@ class Training:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether values are missing at common points."""
-        return not self.outputs.scattered and bool(np.isnan(self.y).any())
+        """Return whether values are missing at common points."""
+        return self.outputs.has_gaps(self.y)
 
     def of(self, rows: np.ndarray) -> Training:
-        """Some of the functions, by their indices."""
-        y = self.y.of_functions(rows) if self.outputs.scattered else self.y[rows]
+        """Return some of the functions, by their indices."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else self.groups.of(rows)
+        y = self.outputs.subset(self.y, rows)
         return replace(self, X=self.X[rows], y=y, weights=weights, groups=groups)
 
 
@@ -96,10 +66,10 @@ def understand(
     gaps: bool = False,
     lift: Any = None,
 ) -> Training:
-    """Check what came to `fit`, find its form, and make it rows. Each array is looked at once.
+    """Check the arguments of `fit`, find the forms of the data, and return them as rows.
 
-    `estimator` is told the shape of one input (scikit-learn's ``n_features_in_``); `gaps`: NaN in y means a
-    missing value.
+    Each array is checked once. `estimator` names itself in messages. With `gaps`, NaN in y means a missing
+    value.
     """
     scattered = _scattered_outputs(y, points)
     names, y = (None, scattered) if scattered is not None else named_components(y)
@@ -125,10 +95,10 @@ def understand(
     y = outputs(y, len(rows), gaps=gaps)
     shape = y.shape[1:-1] if names else y.shape[1:]
     if where is None and sensors is not None:  # outputs of the inputs' size are known at the sensors
-        there = coordinates(place_points(sensors)[0])
-        where = there if len(there) == prod(shape) else None
+        known_at = coordinates(place_points(sensors)[0])
+        where = known_at if len(known_at) == prod(shape) else None
     form = find_outputs(y, _training_points(where, shape, inputs, y), names, np.result_type(rows, y), lift)
-    warn_of_columns(rows, y, points)
+    _warn_of_columns(rows, y, points)
     y = form.rows(y)
     if groups is None and not gaps:
         own = find_groups(rows, y)
@@ -139,14 +109,14 @@ def understand(
 
 
 def points_once(own: Any, points: Any, estimator: str) -> Any:
-    """The points of an estimator, or those that came to `fit`, but not both."""
+    """Return the points of an estimator or those given to `fit`; raise if both are given."""
     if points is not None and own is not None:
         raise InputError(f"points were given twice, in {estimator}(points=...) and in fit: give them once.")
     return own if points is None else points
 
 
 def place_points(points: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Points (M, d), and the grid that they form if they came as (H, W, d): then outputs come back on it."""
+    """Return points (M, d), and the shape (H, W) of the grid if they came as (H, W, d)."""
     points = plain(points)
     if np.ndim(points) <= 2:
         return points, None
@@ -155,7 +125,7 @@ def place_points(points: Any) -> tuple[Any, tuple[int, ...] | None]:
 
 
 def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -> bool:
-    """Whether there is an array of points for each function: (M_i, d), or (M_i,) of different lengths.
+    """Return whether there is an array of points for each function: (M_i, d), or (M_i,) of different lengths.
 
     For n functions of d = 1 variable, arrays (M_i,) of the same length are such points too.
     """
@@ -169,7 +139,7 @@ def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -
 def _training_points(
     points: np.ndarray | None, shape: tuple[int, ...], inputs: InputForm, y: np.ndarray
 ) -> np.ndarray:
-    """The points (M, d) of outputs of a shape: as given, or guessed from the inputs if it is safe."""
+    """Return the points (M, d) of outputs of a shape: as given, or inferred from the inputs if safe."""
     if points is not None:
         # Of more axes than one, some may count components.
         M = sum(shape) or 1
@@ -198,7 +168,7 @@ def _training_points(
 
 
 def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
-    """The outputs, if every function is known at points of its own."""
+    """Return the outputs as `Scattered` if every function is known at its own points, else None."""
     if isinstance(y, Scattered):
         if points is not None:
             raise InputError("a Scattered holds its own points: do not give points too.")
@@ -221,7 +191,35 @@ def _scattered_outputs(y: Any, points: Any) -> Scattered | None:
 
 
 def _count(y: Any) -> int | None:
-    """How many functions outputs belong to, if that can be told."""
+    """Return the number of functions in y, if it is known."""
     if isinstance(y, Scattered) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
         return None
     return len(y)
+
+
+def _warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
+    """Warn if inputs X (N, m) and outputs y (N, M) vary smoothly down the columns, and wildly along the rows.
+
+    Only where the lengths leave it open: without points, or with as many points as functions.
+    """
+    if X.ndim != 2 or y.ndim != 2 or (points is not None and len(y) != y.shape[1]):
+        return
+    if min(*X.shape, *y.shape) < _MIN_SIDE or np.isnan(y).any():
+        return
+    for A in (X, y):
+        down, along = _roughness(A, 0), _roughness(A, 1)
+        if along < _UNRELATED or down > _SMOOTH * along:
+            return
+    warnings.warn(
+        f"X {X.shape} and y {y.shape} vary smoothly down their columns and not along their rows: do they "
+        "hold one function per column, as in MATLAB? Then call fit(X.T, y.T, ...): here a row is a function.",
+        FunctionsInColumnsWarning,
+        stacklevel=5,
+    )
+
+
+def _roughness(A: np.ndarray, axis: int) -> float:
+    """The mean squared step along an axis, of the variance: 0 if smooth, 2 if neighbours are unrelated."""
+    with np.errstate(over="ignore"):
+        steps, variance = np.mean(np.diff(A, axis=axis) ** 2), np.var(A)
+    return float(steps / variance) if 0 < variance < np.inf else 0.0

@@ -10,9 +10,7 @@ import numpy as np
 from elmonet.errors import InputError
 from elmonet.interpolation import interpolate
 
-__all__ = ["Affine", "LogOutputs", "Moments", "log_inputs", "log_outputs", "standardise", "unit_box"]
-
-_BLOCK = 1 << 21  # entries of a temporary block
+_BLOCK_ENTRIES = 1 << 21  # of a temporary array
 
 
 @dataclass(frozen=True)
@@ -23,17 +21,17 @@ class Affine:
     scale: np.ndarray
 
     def __call__(self, A: np.ndarray) -> np.ndarray:
-        """Apply it, in the floating-point type of A."""
+        """Return the transformed array, in the dtype of A."""
         return (A - self.shift.astype(A.dtype)) / self.scale.astype(A.dtype)
 
 
 def standardise(X: np.ndarray) -> Affine:
-    """Mean 0 and standard deviation 1 at every sensor; sensors that never change become 0."""
+    """Return the scaling to mean 0 and standard deviation 1 at every sensor; constant sensors become 0."""
     # Divide by a power of two near max|X| first: squares of 1e-200 or 1e200 have no room.
     _, exponent = np.frexp(max(float(X.max()), -float(X.min())))
     sensors = X.reshape(len(X), -1).T
     mean, deviation = np.empty(len(sensors)), np.empty(len(sensors))
-    step = max(1, _BLOCK // len(X))
+    step = max(1, _BLOCK_ENTRIES // len(X))
     for start in range(0, len(sensors), step):
         some = slice(start, start + step)
         values = np.ldexp(sensors[some].astype(np.float64, copy=False), -exponent)
@@ -45,7 +43,7 @@ def standardise(X: np.ndarray) -> Affine:
 
 
 class Moments:
-    """Mean and deviation at every sensor, of functions that come in blocks (Chan, Golub, LeVeque 1983)."""
+    """Streaming mean and variance at every sensor (Chan, Golub, LeVeque 1983)."""
 
     def __init__(self) -> None:
         self.functions, self.largest = 0, 0.0
@@ -53,7 +51,7 @@ class Moments:
         self.squares: Any = 0.0  # of the deviations from the mean
 
     def add(self, X: np.ndarray) -> None:
-        """Take in functions X (n, ...)."""
+        """Add functions X (n, ...)."""
         X = X.astype(np.float64, copy=False)
         other = Moments()
         other.functions, other.mean = len(X), X.mean(axis=0)
@@ -62,7 +60,7 @@ class Moments:
         self.merge(other)
 
     def merge(self, other: Moments) -> None:
-        """Take in the functions of other moments."""
+        """Add the functions of other moments."""
         total = self.functions + other.functions
         apart = other.mean - self.mean
         self.mean = self.mean + apart * (other.functions / total)
@@ -70,7 +68,7 @@ class Moments:
         self.functions, self.largest = total, max(self.largest, other.largest)
 
     def standardise(self) -> Affine:
-        """As `standardise` of all functions together."""
+        """Return the scaling that `standardise` gives for all functions together."""
         deviation = np.sqrt(self.squares / self.functions)
         _, exponent = np.frexp(self.largest)
         same = deviation <= 10 * np.finfo(np.float64).eps * np.ldexp(1.0, int(exponent))
@@ -78,13 +76,13 @@ class Moments:
 
 
 def unit_box(points: np.ndarray) -> Affine:
-    """The bounding box of the points becomes the unit cube; coordinates that never change become 0."""
+    """Return the map of the bounding box of points to the unit cube; constant coordinates become 0."""
     low, high = points.min(axis=0), points.max(axis=0)
     return Affine(low, np.where(high > low, high - low, 1.0))
 
 
 def log_inputs(X: np.ndarray) -> np.ndarray:
-    """``log X``, if every value is positive."""
+    """Return ``log X``; raise `InputError` unless every value is positive."""
     if not (X > 0).all():
         raise InputError(
             "this model takes logarithms of its inputs, which must all be positive; the smallest value of X "
@@ -100,7 +98,7 @@ class LogOutputs:
 
     Points at which every output is zero, as on a boundary, keep that value: `centre` is zero there, and z,
     which is smooth up to them if all outputs vanish alike, is extrapolated from the other points.
-    `low` and `high` bound the z that `inverse` believes, so that no prediction overflows.
+    `inverse` clips z to [`low`, `high`], so that no prediction overflows.
     """
 
     centre: np.ndarray
@@ -108,7 +106,7 @@ class LogOutputs:
     high: float
 
     def __call__(self, s: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Outputs s (N, M) at the points (M, d) to z (N, M)."""
+        """Return z (N, M) of outputs s (N, M) at points (M, d)."""
         inside = self.centre > 0
         z = np.zeros_like(s)
         z[:, inside] = np.log(s[:, inside] / self.centre[inside].astype(s.dtype))
@@ -117,13 +115,13 @@ class LogOutputs:
         return z
 
     def inverse(self, z: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
-        """z (N, M) to outputs, at the training points or where `centre` (M,) was interpolated to."""
+        """Return outputs from z (N, M), at the training points or where `centre` (M,) was interpolated to."""
         centre = self.centre if centre is None else centre
         return centre.astype(z.dtype) * np.exp(np.clip(z, self.low, self.high))
 
 
 def log_outputs(y: np.ndarray) -> LogOutputs:
-    """The `LogOutputs` of training outputs y (N, M)."""
+    """Return the `LogOutputs` fitted to training outputs y (N, M)."""
     zero = (y == 0).all(axis=0)
     if not (y[:, ~zero] > 0).all():
         raise InputError(

@@ -1,5 +1,5 @@
 """Layers with weights shared by all points, each one linear solve, on top of a global model or of nothing."""
 
-from elmonet.layered.model import LayeredELMDeepONet, load_layers
+from elmonet.layered.model import LayeredELMDeepONet
 
-__all__ = ["LayeredELMDeepONet", "load_layers"]
+__all__ = ["LayeredELMDeepONet"]

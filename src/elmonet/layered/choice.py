@@ -11,22 +11,14 @@ import numpy as np
 
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
-from elmonet.layered.bands import HeldOut, WindowNovelty
-from elmonet.layered.chain import (
-    Chain,
-    Layered,
-    LayerRecord,
-    Problem,
-    error_before,
-    fit_chain,
-    held_out_of,
-    left_out_rows,
-)
+from elmonet.layered.bands import HeldOutFields, WindowNovelty
+from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, fit_chain, held_out_of
 from elmonet.layered.features import Recipe
 from elmonet.layered.fields import FieldForm, find_fields
+from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Grid, Symmetry, symmetries_of
 from elmonet.metrics import relative_l2
-from elmonet.uncertainty.error_estimate import error_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
 
 __all__ = [
     "MOST_LAYERS",
@@ -121,12 +113,12 @@ def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
         yield [both(activation="tanh", scale=0.5)]
 
 
-def few_of(problem: Problem, seed: int) -> Problem:
+def few_of(problem: LayerData, seed: int) -> LayerData:
     """The few functions on which settings are tried."""
     return problem.of(np.random.default_rng(seed).permutation(len(problem.u))[:_FEW])
 
 
-def best_beginning(problems: Sequence[Problem], plan: Plan, seed: int, limit: float) -> int | None:
+def best_beginning(problems: Sequence[LayerData], plan: Plan, seed: int, limit: float) -> int | None:
     """Which of some beginnings leads to the least error on few functions; None if that is above the limit.
 
     Those that are close are tried again with more features.
@@ -144,7 +136,7 @@ def best_beginning(problems: Sequence[Problem], plan: Plan, seed: int, limit: fl
     return int(np.argmin(errors))
 
 
-def _tried(small: Problem, plan: Plan, seed: int, width: int = _NARROW) -> Chain:
+def _tried(small: LayerData, plan: Plan, seed: int, width: int = _NARROW) -> Chain:
     """A short chain of narrow layers."""
     return fit_chain(
         small,
@@ -156,7 +148,7 @@ def _tried(small: Problem, plan: Plan, seed: int, width: int = _NARROW) -> Chain
     )
 
 
-def choose(problem: Problem, plan: Plan, seed: int, deadline: float) -> Plan:
+def choose(problem: LayerData, plan: Plan, seed: int, deadline: float) -> Plan:
     """The plan with the least error on few functions, one setting changed at a time until the deadline."""
     small = few_of(problem, seed)
     best, chain = plan, _tried(small, plan, seed)
@@ -179,7 +171,7 @@ def choose(problem: Problem, plan: Plan, seed: int, deadline: float) -> Plan:
     return replace(best, symmetries=(symmetry,) if holds else ())
 
 
-def _ratio(symmetry: Symmetry, chain: Chain, unseen: Problem) -> float:
+def _ratio(symmetry: Symmetry, chain: Chain, unseen: LayerData) -> float:
     """The error of images of new functions over that of the functions, by a chain that has seen no images."""
     first = unseen.first
     own = chain(unseen.u, first, unseen.grid)
@@ -193,7 +185,7 @@ _LEAST_USED = 300  # functions
 
 def find_problem(
     training: Training, sensors: Any, periodic: bool | None, seed: int
-) -> tuple[FieldForm, Problem, np.ndarray]:
+) -> tuple[FieldForm, LayerData, np.ndarray]:
     """The training functions as layers see them, without a beginning, and which of them (n,) are used.
 
     Fields of many points hold so many windows that some functions are enough. Raises `InputError` if
@@ -201,7 +193,7 @@ def find_problem(
     """
     form, u, s = find_fields(training, sensors, periodic)
     groups = None if training.groups is None else training.groups.numbers
-    problem = Problem(form.grid, u, s, groups=groups)
+    problem = LayerData(form.grid, u, s, groups=groups)
     most = max(_LEAST_USED, _MOST_VALUES // form.grid.size)
     if len(u) <= most:
         return form, problem, np.arange(len(u))
@@ -211,7 +203,7 @@ def find_problem(
 
 def fit_layers(
     form: FieldForm,
-    problem: Problem,
+    problem: LayerData,
     used: np.ndarray,
     beginnings: Sequence[ELMDeepONet | None],
     *,
@@ -221,7 +213,7 @@ def fit_layers(
     deadline: float,
     tell: Callable[[str, float, float], None],
     worth: float = np.inf,
-) -> Layered | None:
+) -> FittedChain | None:
     """A chain from the best of some beginnings: fitted global models, or None for none.
 
     Parameters
@@ -266,22 +258,30 @@ def fit_layers(
     )
     before = None if problem.first is None else error_before(problem, seed)
     error = chain.error if before is None else min(chain.error, before)
-    novelty = WindowNovelty.of(problem.u, form.grid, plan.other)
-    held = _held_out(problem, chain, used, seed)
-    interval = _interval(problem, chain, error, seed)
-    facts = error, before, plan.symmetries, novelty, held.bands(form), interval, held
-    return Layered(form, beginnings[best], chain, *facts)
+    return FittedChain(
+        inputs=form.inputs,
+        outputs=form.outputs,
+        estimate=ErrorEstimate(error, _interval(problem, chain, error, seed), "held out"),
+        form=form,
+        first=beginnings[best],
+        chain=chain,
+        first_error=before,
+        held_out_error=error,
+        symmetries=plan.symmetries,
+        windows=WindowNovelty.of(problem.u, form.grid, plan.other),
+        held_out=_held_out(problem, chain, used, seed),
+    )
 
 
-def _held_out(problem: Problem, chain: Chain, used: np.ndarray, seed: int) -> HeldOut:
+def _held_out(problem: LayerData, chain: Chain, used: np.ndarray, seed: int) -> HeldOutFields:
     """The functions that were held out of all layers, and what these say of them."""
     rows = np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups))
     unseen = problem.of(rows)
     predicted, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
-    return HeldOut(used[rows], unseen.s, predicted, update, unseen.groups)
+    return HeldOutFields(used[rows], unseen.s, predicted, update, unseen.groups)
 
 
-def _interval(problem: Problem, chain: Chain, error: float, seed: int) -> tuple[float, float] | None:
+def _interval(problem: LayerData, chain: Chain, error: float, seed: int) -> tuple[float, float] | None:
     """Of the error, from those of the functions held out."""
     if chain.errors is None:
         return None

@@ -1,8 +1,7 @@
-"""A layered model as a header and arrays, and back; random weights are stored as their seeds."""
+"""A fitted chain as the header and arrays of a file, and back; random weights are stored as their seeds."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import Any
 
@@ -10,35 +9,34 @@ import numpy as np
 
 from elmonet.errors import FileError
 from elmonet.estimators.deeponet import ELMDeepONet
-from elmonet.layered.bands import LayerBands, WindowNovelty
-from elmonet.layered.chain import Chain, Layered, LayerRecord
-from elmonet.layered.features import Features, Recipe
-from elmonet.layered.fields import FieldForm, Part
-from elmonet.layered.grid import Grid, Symmetry
-from elmonet.layered.layer import Layer
-from elmonet.modelfile.saving import (
+from elmonet.estimators.saving import (
+    error_bars_to_store,
     inputs_to_store,
     outputs_to_store,
+    restored_error_bars,
     restored_inputs,
+    restored_method,
     restored_outputs,
-    stored_memory,
 )
-from elmonet.modelfile.saving import restore as restore_first
-from elmonet.modelfile.saving import to_store as first_to_store
+from elmonet.layered.bands import ChainErrorBars, WindowNovelty
+from elmonet.layered.chain import Chain, LayerRecord
+from elmonet.layered.features import Features, Recipe
+from elmonet.layered.fields import FieldForm, Part
+from elmonet.layered.fitted import FittedChain
+from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.layer import Layer
 from elmonet.modelfile.store import digest
-from elmonet.uncertainty.error_estimate import restored_interval, stored_interval
-from elmonet.uncertainty.novelty import Memory
+from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_interval, stored_interval
+from elmonet.uncertainty.novelty import TrainingRecord
 
-__all__ = ["restore", "to_store"]
-
-_FIRST = "first."
+_FIRST = "first."  # prefix of the first model's arrays
 
 
-def to_store(
-    found: Layered, memory: Memory, words: str, weights: bool, *, bands: bool, inputs: bool
+def chain_to_store(
+    model: FittedChain, *, weights: bool, bands: bool, inputs: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a file."""
-    form = found.form
+    """Return the header and the arrays of a `LayeredELMDeepONet`'s file."""
+    form, layers = model.form, model.chain.layers
     arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
     header: dict[str, Any] = {
         "model": "LayeredELMDeepONet",
@@ -47,71 +45,62 @@ def to_store(
         "parts": [asdict(part) for part in form.parts],
         "outputs": outputs_to_store(form.outputs, arrays),
         "size": form.size,
-        "error": found.error,
-        "first_error": found.first_error,
-        "interval": stored_interval(found.interval),
-        "words": words,
-        "symmetries": [asdict(symmetry) for symmetry in found.symmetries],
-        "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(found.chain.layers)],
-        "records": [asdict(record) for record in found.chain.records],
+        "error": model.estimate.error,
+        "held_out_error": model.held_out_error,
+        "first_error": model.first_error,
+        "interval": stored_interval(model.estimate.interval),
+        "words": str(model.summary),
+        "symmetries": [asdict(symmetry) for symmetry in model.symmetries],
+        "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(layers)],
+        "records": [asdict(record) for record in model.chain.records],
         "first": None,
     }
-    if found.first is not None:
-        own_header, own = first_to_store(
-            found.first, found.first._fitted(), None, weights, bands=False, inputs=False
-        )
+    if model.first is not None:
+        own_header, own = model.first._to_store(weights=weights, sums=False, bands=False, inputs=False)
         header["first"] = own_header
         arrays |= {_FIRST + name: array for name, array in own.items()}
-    if bands and found.bands is not None:
-        arrays |= found.bands.arrays()
-    return header, arrays | stored_memory(memory, inputs) | found.novelty.arrays()
+    header["error_bars"] = error_bars_to_store(model, arrays, bands)
+    return header, arrays | model.record.arrays(inputs) | model.windows.arrays()
 
 
-def restore(
-    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> tuple[Layered, Memory, str]:
-    """The inverse of `to_store`."""
-    if header.get("model") != "LayeredELMDeepONet":
-        raise FileError(f"{str(path)!r} holds another kind of model: read it with elmonet.load.")
-    try:
-        grid = Grid(**_tuples(header["grid"]))
-        form = FieldForm(
-            grid,
-            arrays["order"],
-            restored_inputs(header["inputs"], arrays),
-            tuple(Part(**_tuples(part)) for part in header["parts"]),
-            restored_outputs(header["outputs"], arrays),
-            arrays["shift"],
-            arrays["scale"],
-            header["size"],
-        )
-        first = None
-        if header["first"] is not None:
-            own = {n.removeprefix(_FIRST): a for n, a in arrays.items() if n.startswith(_FIRST)}
-            first = restore_first(ELMDeepONet, header["first"], own)
-        symmetries = tuple(Symmetry(**_tuples(symmetry)) for symmetry in header["symmetries"])
-        layers = tuple(
-            _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
-        )
-        records = tuple(LayerRecord(**record) for record in header["records"])
-        novelty = WindowNovelty.from_arrays(arrays, grid)
-        facts = (
-            header["error"],
-            header["first_error"],
-            symmetries,
-            novelty,
-            LayerBands.from_arrays(arrays, grid),
-            restored_interval(header.get("interval")),
-        )
-        words = str(header["words"])
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise FileError(
-            f"{str(path)!r} does not describe a layered model that this elmonet knows "
-            f"({type(error).__name__}: {error}). It may come from a development version; fit "
-            "and save the model again."
-        ) from error
-    found = Layered(form, first, Chain(layers, records), *facts)
-    return found, Memory(arrays.get("fingerprints"), None, arrays.get("training_inputs")), words
+def chain_from_store(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedChain:
+    """Invert `chain_to_store`."""
+    grid = Grid(**_tuples(header["grid"]))
+    form = FieldForm(
+        grid,
+        arrays["order"],
+        restored_inputs(header["inputs"], arrays),
+        tuple(Part(**_tuples(part)) for part in header["parts"]),
+        restored_outputs(header["outputs"], arrays),
+        arrays["shift"],
+        arrays["scale"],
+        header["size"],
+    )
+    first = None
+    if header["first"] is not None:
+        own = {n.removeprefix(_FIRST): a for n, a in arrays.items() if n.startswith(_FIRST)}
+        first = ELMDeepONet._from_store(header["first"], own)
+    symmetries = tuple(Symmetry(**_tuples(symmetry)) for symmetry in header["symmetries"])
+    layers = [
+        _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
+    ]
+    records = tuple(LayerRecord(**record) for record in header["records"])
+    model = FittedChain(
+        inputs=form.inputs,
+        outputs=form.outputs,
+        estimate=ErrorEstimate(header["error"], restored_interval(header.get("interval")), "held out"),
+        method=restored_method(header, ChainErrorBars),
+        known=TrainingRecord(arrays.get("fingerprints"), arrays.get("training_inputs")),
+        words=str(header["words"]),
+        form=form,
+        first=first,
+        chain=Chain(tuple(layers), records),
+        first_error=header["first_error"],
+        held_out_error=header.get("held_out_error", header["error"]),
+        symmetries=symmetries,
+        windows=WindowNovelty.from_arrays(arrays, grid),
+    )
+    return restored_error_bars(model, header, arrays)
 
 
 def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights: bool) -> dict[str, Any]:
@@ -150,5 +139,5 @@ def _restored_layer(
 
 
 def _tuples(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON's lists as tuples."""
+    """Return a record with JSON's lists as tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}

@@ -25,24 +25,12 @@ from elmonet.plot.axes import (
 from elmonet.plot.bands import calibration as draw_calibration
 from elmonet.plot.bands import on_a_line, stated_error
 from elmonet.plot.functions import WithBand, parity
-from elmonet.reporting.data import Tested, Unseen
+from elmonet.reporting.data import Evaluation, Shown
 from elmonet.reporting.html import Markup, element, picture, table
 from elmonet.uncertainty.calibration import Calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "bands_section",
-    "domain",
-    "drawn",
-    "error_spread",
-    "function",
-    "layers",
-    "leaderboard",
-    "one",
-    "require_pictures",
-]
 
 _DPI = 110
 
@@ -83,11 +71,11 @@ _HEIGHT = 4.4  # of the leaderboard, in inches
 _BINS = 25
 
 
-def error_spread(unseen: Unseen, expected: float | None, interval: tuple[float, float] | None) -> bytes:
+def error_spread(shown: Shown, expected: float | None, interval: tuple[float, float] | None) -> bytes:
     """How the relative errors of functions spread, and what is expected of new ones."""
 
     def draw(ax: Axes) -> None:
-        errors = unseen.errors[unseen.errors > 0]
+        errors = shown.errors[shown.errors > 0]
         if len(errors):
             low, high = errors.min(), errors.max()
             low, high = (low / 1.2, high * 1.2) if high <= low * 1.01 else (low, high)
@@ -138,12 +126,12 @@ def function(shown: WithBand) -> bytes:
     return one(lambda ax: _values(shown, ax), 4.2, 4.2)
 
 
-def domain(unseen: Unseen, component: int) -> bytes:
+def domain(shown: Shown, component: int) -> bytes:
     """The error of a component over the domain."""
-    places, typical = unseen.places, unseen.typical[:, component]
+    places, typical = shown.places, shown.typical[:, component]
     known = np.isfinite(typical)
     places, typical = places[known], typical[known]
-    if _kind(places) == "plane" and not unseen.own_points:
+    if _kind(places) == "plane" and not shown.own_points:
 
         def draw(ax: Axes) -> None:
             colour_bar_below([ax], coloured(ax, places, typical, vmin=0, cmap="cividis"))
@@ -154,7 +142,7 @@ def domain(unseen: Unseen, component: int) -> bytes:
 
     def each(axes: np.ndarray) -> None:
         for k, ax in enumerate(axes):
-            _along(ax, places[:, k], typical, unseen.own_points or d > 1, "x" if d == 1 else f"$x_{k + 1}$")
+            _along(ax, places[:, k], typical, shown.own_points or d > 1, "x" if d == 1 else f"$x_{k + 1}$")
         axes[0].set_ylabel("size of the error")
 
     return drawn(each, 1, d, max(5.5, 3.2 * d), 3.2, sharey=True)
@@ -237,20 +225,20 @@ def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) 
     bare(ax)
 
 
-def bands_section(unseen: Unseen | None, tested: Tested | None) -> list[Markup]:
+def bands_section(shown: Shown | None, tested: Evaluation | None) -> list[Markup]:
     """Coverage asked against coverage found, on test functions and on halves of the training functions."""
     parts = [element("h2", "Do the bands hold?")]
     found = None if tested is None else tested.calibration
     if tested is not None and found is not None:
         parts += _found(found, f"On {tested.functions} test functions.")
-    halves = None if unseen is None else unseen.calibration
-    if unseen is not None and halves is not None:
-        how = f"On {len(halves.true)} {unseen.how}."
+    halves = None if shown is None else shown.calibration
+    if shown is not None and halves is not None:
+        how = f"On {len(halves.true)} {shown.kind}."
         parts += _found(halves, f"{how} Bands from one half of them, tried on the other half.")
     if found is None and halves is None:
         why = "Not known."
-        if unseen is not None:
-            why = f"Not known: {len(unseen.errors)} {unseen.how}, are too few to try it on."
+        if shown is not None:
+            why = f"Not known: {len(shown.errors)} {shown.kind}, are too few to try it on."
         parts.append(element("p", f"{why} Give functions with known outputs: model.report(path, X, y)."))
     return parts
 

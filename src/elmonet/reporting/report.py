@@ -1,24 +1,21 @@
-"""The report of a fitted model as one page: its sections, in the order of a reader's questions."""
+"""The report of a fitted model as one HTML page, its sections in the order of a reader's questions."""
 
 from __future__ import annotations
 
 import os
 import platform
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import datetime
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
-from elmonet.forms.inputs import count_of
-from elmonet.forms.outputs import OutputForm, checked_outputs, named_components, relative_error
 from elmonet.modelfile.store import write_bytes
 from elmonet.plot.choices import ridge_path
-from elmonet.plot.functions import HOLDS, parity
-from elmonet.reporting.data import USUAL, Account, Tested, Unseen, unseen
+from elmonet.plot.functions import parity
+from elmonet.reporting.data import Evaluation, ReportData, Shown, evaluate, report_data, shown_test
 from elmonet.reporting.figures import (
     bands_section,
     domain,
@@ -31,117 +28,127 @@ from elmonet.reporting.figures import (
 )
 from elmonet.reporting.html import Markup, element, page, picture, table
 from elmonet.summary import percent
-from elmonet.uncertainty.error_estimate import FEWEST
+from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
 
-__all__ = ["Reporting", "how_it_does", "versions", "with_test", "write_report"]
-
-_PACKAGES = ("elmonet", "numpy", "scipy", "scikit-learn")
-
-
-def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that numbers depend on, and the system."""
-    found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    return found | {name: _version(name) for name in _PACKAGES}
+_PACKAGES = ("elmonet", "numpy", "scipy", "scikit-learn")  # whose versions numbers depend on
+_MAX_COMPONENTS = 4  # components that are drawn
+_COLUMNS = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
+_MAX_CANDIDATES = 10  # rows of the table of candidates
 
 
-def _version(package: str) -> str:
-    if package == "elmonet":
-        from elmonet import __version__
-
-        return __version__
-    return metadata.version(package)
-
-
-_MOST_DRAWN = 4  # components
-_TRIED = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
-_MOST_TRIED = 10
-
-
-def write_report(
-    path: str | os.PathLike[str], account: Account, tested: Tested | None = None, command: str = ""
+def report(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    y: Any = None,
+    *,
+    points: Any = None,
+    command: str = "",
+    understood: Sequence[str] = (),
 ) -> None:
-    """Write what an account tells, atomically; with a test, and the command that made the model."""
+    """Write the report of an estimator, atomically.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator.
+    path : of the file to write.
+    X, y, points : test functions with their outputs, and the points of these if they are not the training
+        points.
+    command : the command that made the model, if there was one.
+    understood : what was taken as what in a data file, in sentences.
+    """
+    if (X is None) != (y is None):
+        raise InputError("a report takes test functions with their outputs, X and y: give both or none.")
     require_pictures()
-    title = f"{account.model}: report of a fit"
+    data = report_data(estimator)
+    shown = data.shown if isinstance(data.shown, Shown) else None
+    tested = None
+    if X is not None:
+        tested = evaluate(estimator, X, y, points)
+        shown = shown or shown_test(estimator, X, y)
+    title = f"{data.model}: report of a fit"
     body = [
         element("h1", title),
         element("p", _date()),
-        *_error(account, tested),
-        *_data(account),
-        *_choice(account),
-        *([] if account.physics is None else _equation(account.physics)),
-        *bands_section(account.unseen, tested),
-        *_functions(account),
-        *_repeat(account, command),
+        *_error(data, shown, tested),
+        *_data(data, understood),
+        *_choice(data),
+        *([] if data.physics is None else _equation(data.physics)),
+        *bands_section(shown, tested),
+        *_functions(data, shown),
+        *_repeat(data, command),
     ]
     write_bytes(path, page(title, *body).encode(errors="backslashreplace"))  # of file names, too
 
 
-def _error(account: Account, tested: Tested | None) -> list[Markup]:
+def _error(data: ReportData, shown: Shown | None, tested: Evaluation | None) -> list[Markup]:
     parts = [element("h2", "What error to expect")]
-    if account.error is None:
-        return [*parts, element("p", "Not known: nothing tells how well this model does on new functions.")]
-    parts.append(element("p", percent(account.error), class_="large"))
+    estimate = data.estimate
+    if estimate.error is None:
+        return [
+            *parts,
+            element("p", "Not known: no function was left out of this fit. Test it on new functions."),
+        ]
+    parts.append(element("p", percent(estimate.error), class_="large"))
     parts.append(
         element(
             "p",
-            f"Relative error on new functions that are like the training functions. Found by {account.kind}.",
+            "Relative error on new functions like the training functions. Estimated by "
+            f"{estimate.kind_in_words}.",
         )
     )
-    interval = account.interval
+    interval = estimate.interval
     if interval is None:
-        sure = "It is not known how sure this is."
+        sure = "Its confidence interval is not known."
     elif np.isinf(interval[1]):
-        sure = f"With fewer than {FEWEST} functions, nothing can be said of how sure this is."
+        sure = f"With fewer than {MIN_INDEPENDENT} functions, its confidence interval is not known."
     else:
-        sure = f"In 90 of 100 cases it lies between {percent(interval[0], 2)} and {percent(interval[1], 2)}."
+        sure = f"90 % interval: {percent(interval[0], 2)} to {percent(interval[1], 2)}."
     parts.append(element("p", sure))
-    if account.physics is not None:
-        solver = percent(account.physics.error)
-        parts.append(element("p", f"It counts the error of the equation's solutions themselves, {solver}."))
+    if data.physics is not None:
+        solver = percent(data.physics.error)
+        parts.append(element("p", f"It includes the error of the equation's solutions themselves, {solver}."))
     if tested is not None and tested.error is not None:
         said = f"On {tested.functions} test functions, the error is {percent(tested.error)}."
         parts.append(element("p", said))
-    if account.unseen is not None:
-        caption = (
-            f"Relative errors of {len(account.unseen.errors)} {account.unseen.how}, and the error to expect."
-        )
-        parts.append(picture(error_spread(account.unseen, account.error, account.interval), caption))
+    if shown is not None:
+        caption = f"Relative errors of {len(shown.errors)} {shown.kind}, and the expected error."
+        parts.append(picture(error_spread(shown, estimate.error, interval), caption))
     return parts
 
 
-def _data(account: Account) -> list[Markup]:
-    parts = [element("h2", "The data, and what was understood of them")]
-    if account.understood:
-        parts.append(element("ul", *(element("li", reason) for reason in account.understood)))
-    return [*parts, table(account.data.items())]
+def _data(data: ReportData, understood: Sequence[str]) -> list[Markup]:
+    parts = [element("h2", "The data")]
+    if understood:
+        parts.append(element("ul", *(element("li", reason) for reason in understood)))
+    return [*parts, table(data.data.items())]
 
 
-def _choice(account: Account) -> list[Markup]:
-    parts = [element("h2", "What was chosen, and why"), element("pre", account.words)]
-    parts.append(table(account.settings.items()))
-    if account.leaderboard:
+def _choice(data: ReportData) -> list[Markup]:
+    parts = [element("h2", "What was chosen, and why"), element("pre", data.summary)]
+    parts.append(table(data.settings.items()))
+    if data.leaderboard:
         caption = (
-            "All candidates: a row is a kind, the best on top. Orange: chosen. Blue: tried on all functions. "
-            "Grey: on some."
+            "All candidates, one row per kind, the best on top. Orange: chosen. Blue: tried on all "
+            "functions. Grey: on some."
         )
-        parts.append(picture(leaderboard(account.leaderboard), caption))
-        parts += _tried(account.leaderboard)
-    if account.layers:
-        caption = "The error of functions held out of all layers, after each layer."
-        parts.append(picture(layers(account.layers), caption))
-    solution = account.solution
+        parts.append(picture(leaderboard(data.leaderboard), caption))
+        parts += _tried(data.leaderboard)
+    if data.layers:
+        caption = "Error of the functions held out of all layers, after each layer."
+        parts.append(picture(layers(data.layers), caption))
+    solution = data.solution
     if solution is not None and solution.alphas is not None and solution.path is not None:
-        caption = "How alpha, the strength of the ridge, was chosen."
+        caption = "Choice of the ridge parameter alpha."
         parts.append(picture(one(lambda ax: ridge_path(solution, ax)), caption))
     return parts
 
 
 def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
-    names = [name for name in _TRIED if name in rows[0]]
-    cells = [[_cell(row.get(name)) for name in names] for row in rows[:_MOST_TRIED]]
+    names = [name for name in _COLUMNS if name in rows[0]]
+    cells = [[_cell(row.get(name)) for name in names] for row in rows[:_MAX_CANDIDATES]]
     head = [name.replace("_", " ") for name in names]
-    more = f"The {_MOST_TRIED} best of {len(rows)}." if len(rows) > _MOST_TRIED else ""
+    more = f"The {_MAX_CANDIDATES} best of {len(rows)}." if len(rows) > _MAX_CANDIDATES else ""
     return [table(cells, head), *([element("p", more)] if more else [])]
 
 
@@ -153,54 +160,53 @@ def _equation(physics: Any) -> list[Markup]:
     return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]
 
 
-def _functions(account: Account) -> list[Markup]:
-    unseen = account.unseen
+def _functions(data: ReportData, shown: Shown | None) -> list[Markup]:
     parts = [element("h2", "Best, median and worst function")]
-    if unseen is None:
-        return [*parts, element("p", account.why_not)]
+    if shown is None:
+        return [*parts, element("p", str(data.shown))]
     said = (
-        f"Of {len(unseen.errors)} {unseen.how}: predicted by a fit that has not seen them. With bands that "
-        "hold for so many whole functions."
+        f"Of {len(shown.errors)} {shown.kind}: predicted by a fit that has not seen them. The legend says "
+        "how many whole functions the bands contain."
     )
     parts.append(element("p", said))
-    number = dict(zip(("best", "median", "worst"), _picked(unseen), strict=True))
+    number = dict(zip(("best", "median", "worst"), _picked(shown), strict=True))
     pictures = []
-    for name, components in unseen.shown.items():
-        for called, shown in zip(unseen.components, components, strict=False):
+    for name, components in shown.examples.items():
+        for called, drawn in zip(shown.components, components, strict=False):
             which = f"The {name}: row {number[name]}, counted from 0"
-            pictures.append(picture(function(shown), which + (f"; {called}." if called else ".")))
-    small = unseen.places.shape[1] != 2
+            pictures.append(picture(function(drawn), which + (f"; {called}." if called else ".")))
+    small = shown.places.shape[1] != 2
     parts += [element("div", *pictures, class_="beside")] if small else pictures
-    parts += [element("h2", "Error over the domain"), *_domain(unseen)]
+    parts += [element("h2", "Error over the domain"), *_domain(shown)]
     return parts
 
 
-def _picked(unseen: Unseen) -> list[int]:
-    order = np.argsort(unseen.errors, kind="stable")
-    return [int(unseen.numbers[order[at]]) for at in (0, len(order) // 2, -1)]
+def _picked(shown: Shown) -> list[int]:
+    order = np.argsort(shown.errors, kind="stable")
+    return [int(shown.functions[order[at]]) for at in (0, len(order) // 2, -1)]
 
 
-def _domain(unseen: Unseen) -> list[Markup]:
+def _domain(shown: Shown) -> list[Markup]:
     parts = []
-    if len(unseen.places) == 1:
+    if len(shown.places) == 1:
         caption = "True and predicted values of functions that the fit has not seen; outputs are numbers."
-        true, predicted = unseen.values.T
+        true, predicted = shown.values.T
         parts.append(picture(one(lambda ax: parity(true, predicted, ax), 4.2, 4.2), caption))
     else:
-        for k, called in enumerate(unseen.components[:_MOST_DRAWN]):
+        for k, called in enumerate(shown.components[:_MAX_COMPONENTS]):
             caption = f"Size of the errors of functions that the fit has not seen{called and ', '}{called}."
-            parts.append(picture(domain(unseen, k), caption))
-    if len(unseen.components) > _MOST_DRAWN:
-        rest = ", ".join(unseen.components[_MOST_DRAWN:])
+            parts.append(picture(domain(shown, k), caption))
+    if len(shown.components) > _MAX_COMPONENTS:
+        rest = ", ".join(shown.components[_MAX_COMPONENTS:])
         parts.append(element("p", f"Components that are not drawn: {rest}."))
     return parts
 
 
-def _repeat(account: Account, command: str) -> list[Markup]:
+def _repeat(data: ReportData, command: str) -> list[Markup]:
     return [
-        element("h2", "To repeat it"),
-        element("pre", command or account.call),
-        table((account.made | versions()).items()),
+        element("h2", "How to repeat it"),
+        element("pre", command or data.call),
+        table((data.reproduce | versions()).items()),
     ]
 
 
@@ -214,68 +220,15 @@ def _date() -> str:
     return datetime.now().astimezone().strftime("%d %B %Y, %H:%M %Z")
 
 
-class Reporting:
-    """A model that reports on itself; what there is to tell is in its `_account`."""
-
-    def _account(self) -> Account:
-        raise NotImplementedError
-
-    def report(self, path: str | os.PathLike[str], X: Any = None, y: Any = None) -> None:
-        """Write a report to send to others: one page of HTML that holds its pictures and loads nothing.
-
-        It tells what the data were taken for, what was chosen and why, what error to expect, whether the
-        bands hold, which functions are predicted best and worst, where errors are large, and how to repeat
-        the fit. The errors are those of training functions that were left out, or held out: no fit is made.
-        Of a model that was loaded, these are not known any more, and the report says so.
-
-        Parameters
-        ----------
-        path : of the file to write, as ``"fit.html"``. A file that is there is replaced at the end.
-        X, y : functions that the model was not fitted to, with their outputs, if there are any: then their
-            error is told beside the one that was expected. As in `fit`.
-
-        Raises `MissingExtra` without matplotlib.
-        """
-        if (X is None) != (y is None):
-            raise InputError("a report takes test functions with their outputs, X and y: give both or none.")
-        account = self._account()
-        if X is None:
-            write_report(path, account)
-        else:
-            write_report(path, with_test(account, self, X, y), how_it_does(self, X, y))
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on, and the system."""
+    found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    return found | {name: _version(name) for name in _PACKAGES}
 
 
-def how_it_does(model: Any, X: Any, y: Any, points: Any = None) -> Tested:
-    """How a model does on functions with known outputs, at its training points or at others."""
-    where = y if isinstance(y, Scattered) else points
-    error = relative_error(model.predict(X, points=where), y)
-    try:
-        calibration = model.calibration(X, y)
-    except InputError:  # without bands, at other points
-        calibration = None
-    return Tested(count_of(X), error, calibration)
+def _version(package: str) -> str:
+    if package == "elmonet":
+        from elmonet import __version__
 
-
-def with_test(account: Account, model: Any, X: Any, y: Any) -> Account:
-    """The account with functions of a test, where those that the fit left out are not known any more."""
-    if account.unseen is not None or isinstance(y, Scattered):
-        return account
-    outputs: OutputForm = getattr(model, "best_model_", model).outputs_
-    try:
-        truth = outputs.rows(checked_outputs(y, outputs))
-        ends = model.interval(X, USUAL, "function")
-    except InputError:  # at other points, or without bands
-        return account
-    predicted, low, high = (outputs.rows(named_components(A)[1]) for A in (model.predict(X), *ends))
-    holds = HOLDS["function"].format(100 * USUAL)
-    found = unseen(
-        "test functions",
-        outputs,
-        np.arange(len(truth)),
-        truth,
-        predicted,
-        lambda i: (low[i], high[i]),
-        holds,
-        None,
-    )
-    return replace(account, unseen=found)
+        return __version__
+    return metadata.version(package)

@@ -25,7 +25,7 @@ def test_steps_of_a_trajectory_belong_together():
     numbers = found.numbers[np.argsort(mixed)].reshape(10, 5)
     assert (numbers == numbers[:, :1]).all()
     assert len(set(numbers[:, 0])) == 10
-    assert "trajectory" in found.told
+    assert "trajectory" in found.reason
     assert find_groups(u[:, ::-1], s) is None
     assert find_groups(u, u) is None  # the identity is no trajectory
 

@@ -1,0 +1,299 @@
+"""A fitted chain of layers with the form of its data, on any resolution of its grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from elmonet.checks import coordinates
+from elmonet.data.scattered import Scattered
+from elmonet.errors import ExtrapolationWarning, InputError, warn
+from elmonet.fitting.fitted import FittedModel
+from elmonet.forms.inputs import count_of
+from elmonet.forms.training import is_list_of_points, place_points
+from elmonet.interpolation import interpolate
+from elmonet.layered.bands import ChainErrorBars, HeldOutFields, WindowNovelty
+from elmonet.layered.chain import Chain
+from elmonet.layered.features import resampled
+from elmonet.layered.fields import FieldForm
+from elmonet.layered.grid import Grid, Symmetry
+from elmonet.summary import Fact, Summary, percent
+from elmonet.uncertainty.bands import ErrorBars
+from elmonet.uncertainty.calibration import Validation
+from elmonet.uncertainty.novelty import TrainingRecord
+
+
+@dataclass(frozen=True)
+class ChainQuery:
+    """Functions and points of a prediction by a chain.
+
+    X : the functions, checked, as the user gives them.
+    grid, order : the grid where they are known, and the order that sorts its points.
+    shape : shape in which outputs come back; None as in training.
+    between : (M, d), other points, to which outputs on the grid are interpolated.
+    """
+
+    X: Any
+    grid: Grid
+    order: np.ndarray
+    shape: tuple[int, ...] | None = None
+    between: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedChain(FittedModel):
+    """A fitted chain of layers.
+
+    Attributes
+    ----------
+    form : the form of inputs and outputs as fields on one grid.
+    first : the fitted `ELMDeepONet` that the chain starts from, or None.
+    chain : the layers.
+    first_error : error of the first model on the functions held out of all layers, or None.
+    held_out_error : error of the chain on these functions.
+    symmetries : symmetries found in the training data.
+    windows : novelty of what the layers see.
+    held_out : the functions held out of all layers; None in a file.
+    """
+
+    form: FieldForm
+    first: Any
+    chain: Chain
+    first_error: float | None
+    held_out_error: float
+    symmetries: tuple[Symmetry, ...]
+    windows: WindowNovelty
+    held_out: HeldOutFields | None = None
+    method: type[ErrorBars] = ChainErrorBars
+
+    def query(self, estimator: Any, X: Any, points: Any = None) -> ChainQuery:
+        """Check functions and points: inputs on the training grid, or at the points of the prediction."""
+        form = self.form
+        if points is None:
+            return ChainQuery(self._on_training_grid(estimator, X), form.grid, form.order)
+        where, shape = _common_points(points, form.outputs.points.shape[1])
+        known_at = form.points_of(X)
+        if known_at == len(where) and (known_at != len(form.order) or form.grid.covers(where)):
+            return ChainQuery(X, *form.grid.of_same_domain(where), shape)
+        if known_at == len(form.order):
+            return ChainQuery(self._on_training_grid(estimator, X), form.grid, form.order, shape, where)
+        raise InputError(
+            f"X is known at {known_at} points; it must be known at the {len(where)} points of the prediction "
+            f"or at the {len(form.order)} of the training."
+        )
+
+    def _on_training_grid(self, estimator: Any, X: Any) -> Any:
+        form = self.form
+        if form.points_of(X) != len(form.order):
+            raise InputError(
+                f"X is known at {form.points_of(X)} points, the training inputs at {len(form.order)}. For "
+                "inputs on another grid of the same domain, give predict its points."
+            )
+        return form.inputs.as_given(form.inputs.rows(estimator, X))
+
+    def values(self, query: ChainQuery) -> np.ndarray:
+        """Return outputs (n, c, *shape) as layers see them."""
+        return self.states_and_update(query)[0]
+
+    def states_and_update(self, query: ChainQuery) -> tuple[np.ndarray, np.ndarray]:
+        """Return outputs as layers see them, and the update of the last layer."""
+        form, grid, start = self.form, query.grid, None
+        channels = form.channels(query.X, grid, query.order)
+        if self.first is not None:
+            X = query.X if grid == form.grid else form.at_training_grid(query.X, grid, query.order)
+            rows = self.first._fitted().at_training_points(form.inputs.trusted_rows(X))
+            start = form.states(rows)
+            start = start if grid == form.grid else resampled(start, form.grid, grid)
+        return self.chain.with_last_update(channels, start, grid)
+
+    def finish(self, z: np.ndarray, query: ChainQuery) -> Any:
+        """Return what layers give on a grid as outputs in the user's shapes."""
+        form = self.form
+        if query.between is None:
+            return form.values(z, query.grid, query.order, query.shape)
+        fields = query.grid.with_repeats(z) * form.size
+        n, c = fields.shape[:2]
+        rows = interpolate(query.grid.points, fields.reshape(n * c, -1).T, query.between).T
+        return form.outputs.unpacked(rows.reshape(n, -1), query.shape)
+
+    def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: ChainQuery) -> Any:
+        """Return the size of errors in the user's shapes."""
+        return self.finish(spread, query)
+
+    def derivative(self, query: ChainQuery, orders: Any) -> Any:
+        """Refuse: layers are known on grids only."""
+        raise InputError("a model with layers has no derivatives: fit with layers=0.")
+
+    def targets(self, query: ChainQuery, y: Any) -> np.ndarray:
+        """Check outputs at the training points; return them as layers see them."""
+        outputs = self.form.outputs
+        return self.form.states(outputs.rows(outputs.checked(y, count_of(query.X))))
+
+    def units(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | float, float]:
+        """Return 1, and the root mean square of the targets."""
+        return 1.0, float(np.sqrt(np.mean(target**2)))
+
+    def novelty(self, query: ChainQuery) -> np.ndarray:
+        """Return the novelty (n,) of each function's most unusual window."""
+        return self.windows(self.form.channels(query.X, query.grid, query.order), query.grid)
+
+    def outside(self, query: ChainQuery) -> np.ndarray:
+        """Return which functions (n,) lie well outside the training functions."""
+        return self.windows.outside(self.form.channels(query.X, query.grid, query.order), query.grid)
+
+    def is_training(self, estimator: Any, X: Any) -> np.ndarray:
+        """Return which inputs (N,) are training functions; none on another grid."""
+        if self.form.points_of(X) != len(self.form.order):
+            return np.zeros(count_of(X), bool)
+        return super().is_training(estimator, X)
+
+    def _new_record(self) -> TrainingRecord:
+        return TrainingRecord()
+
+    def own_summary(self) -> Summary:
+        """Return the summary of a chain with given settings."""
+        return self.summary_after(Summary())
+
+    def summary_after(self, before: Summary) -> Summary:
+        """Return what was said before, with the expected error, the gain of each layer, and the grid."""
+        grid, chain = self.form.grid, self.chain
+        axes = ["periodic" if around else "not periodic" for around in grid.periodic]
+        kinds = axes[0] if len(set(axes)) == 1 else ", ".join(f"axis {i + 1} {a}" for i, a in enumerate(axes))
+        start = "nothing"
+        if self.first is not None and self.first_error is not None:
+            branch = " ".join(repr(self.first.branch_).split())
+            start = f"a global model with branch {branch}, error {percent(self.first_error)}"
+        choice = [Fact("Starts from", start)]
+        for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
+            recipe = layer.features.recipe
+            window = " x ".join(str(2 * r + 1) for r in recipe.radius)
+            choice.append(
+                Fact(
+                    f"Layer {k + 1}",
+                    f"error {percent(record.error)}; windows of {window} values, {record.features} features "
+                    f"({recipe.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s",
+                )
+            )
+        if self.symmetries:
+            choice.append(Fact("Symmetries", f"{'; '.join(map(str, self.symmetries))}; found in the data"))
+        details = before.details or (Fact("Outputs", self.outputs.describe()),)
+        return Summary(
+            error=(*self.estimate.facts(), *before.error),
+            help=before.help,
+            choice=(*before.choice, *choice),
+            equation=before.equation,
+            details=(*details, Fact("Grid", f"{' x '.join(map(str, grid.given))} points, {kinds}")),
+        )
+
+    def settings(self) -> dict[str, str]:
+        """Return what was chosen, as names and values for a report."""
+        grid = self.form.grid
+        kinds = ["periodic" if around else "not periodic" for around in grid.periodic]
+        return {
+            "starts from": "nothing" if self.first is None else " ".join(repr(self.first.branch_).split()),
+            "layers": str(len(self.chain.layers)),
+            "grid": f"{' x '.join(map(str, grid.given))} points, {', '.join(kinds)}",
+            "symmetries": "; ".join(map(str, self.symmetries)) or "none found",
+        }
+
+    def validation(self) -> Validation | str:
+        """Return the functions held out of all layers, or why they are not known."""
+        if self.held_out is None:
+            return (
+                "Not known: this model was loaded from a file, which does not contain the held-out "
+                "functions. Give functions with known outputs: model.report(path, X, y)."
+            )
+        return self.method.validation(self) or "Not known: too few functions were held out."
+
+    def rollout(self, estimator: Any, X: Any, steps: int) -> np.ndarray:
+        """Return states (n, steps, *shape) from X (n, *shape); NaN where the rollout has stopped."""
+        form = self.form
+        if len(form.parts) > 1 or form.parts[0].channels != max(1, form.outputs.components):
+            raise InputError(
+                "rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + h)."
+            )
+        state = self._on_training_grid(estimator, X)
+        shape, active = state.shape[1:], np.arange(len(state))
+        out = np.full((len(state), steps, *shape), np.nan)
+        for k in range(steps):
+            query = ChainQuery(state, form.grid, form.order)
+            outside = self.outside(query)
+            if outside.any():
+                warn(
+                    f"{int(outside.sum())} of {len(out)} functions are unlike the training functions after "
+                    f"{k} steps (the first: row {active[np.argmax(outside)]}). Their rollout stops there. "
+                    "Train on functions like these, or on more of them.",
+                    ExtrapolationWarning,
+                )
+                state, active = state[~outside], active[~outside]
+                query = ChainQuery(state, form.grid, form.order)
+            if not len(active):
+                break
+            state = np.asarray(self.finish(self.values(query), query)).reshape(len(active), *shape)
+            out[active, k] = state
+        return out
+
+
+def _common_points(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Return points (M, d) that all functions share, and the shape in which outputs come back."""
+    if isinstance(points, Scattered) or is_list_of_points(points):
+        raise InputError(
+            "a model with layers predicts at points that all functions share: give points (M, d). For points "
+            "of their own, interpolate the prediction on the grid."
+        )
+    where, shape = place_points(points)
+    where = coordinates(where, dimension=dimension)
+    return where, shape or (len(where),)
+
+
+def fitted_first(first: Any, X: Any, y: Any, *, seed: int, **given: Any) -> Any:
+    """Return a fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone.
+
+    A clone without a seed of its own takes this one, so that a chain with a seed is reproducible.
+    """
+    if not hasattr(first, "get_params"):
+        raise InputError(
+            'first must be an ELMDeepONet, an AutoELMDeepONet, "nothing", or a tuple of these to try; got '
+            f"{first!r}."
+        )
+    known = getattr(first, "global_model_", first)
+    if _knows(known, X):
+        return known
+    model = clone(first)
+    if model.get_params().get("random_state", seed) is None:
+        model.set_params(random_state=seed)
+    if "layers" in model.get_params():  # of an automatic choice, only the global model
+        model.set_params(layers=0)
+    model.fit(X, y, **given)
+    return getattr(model, "global_model_", model)
+
+
+def left_out_rows(model: Any) -> np.ndarray:
+    """Return the left-out prediction of each training function by a global model, as rows (N, c M)."""
+    found = model._fitted()
+    if found.outputs.lift is not None:
+        raise InputError(
+            "layers cannot start from a model that has a lift: give outputs minus the lift instead."
+        )
+    try:
+        left_out = found.solution.left_out()
+    except AttributeError as error:
+        raise InputError(
+            "layers start from the first model's left-out predictions of the training functions, and this "
+            f"model cannot give them: {error} Use a model with Ridge, fitted in memory."
+        ) from None
+    return np.asarray(found.outputs.values(left_out.T), np.float64)
+
+
+def _knows(model: Any, X: Any) -> bool:
+    """Return whether a model was fitted to just these functions, and can leave them out."""
+    if not model.__sklearn_is_fitted__() or model.solution_.fit is None:
+        return False
+    try:
+        same = bool(model.is_training_function(X).all())
+    except ValueError:
+        return False
+    return same and model.solution_.left_out().shape[1] == count_of(X)
