@@ -35,8 +35,8 @@ def test_quantiles_are_those_of_the_scores(grouped):
     np.testing.assert_allclose(bands.functions, np.sort(np.nanmax(scores, axis=1)))
     independent = 10 if grouped else 30
     level = 0.8 * (independent + 1) / independent
-    assert bands.times(0.8, "function") == np.sort(np.nanmax(scores, axis=1))[ceil(level * 30) - 1]
-    assert bands.times(0.8, "points") == pytest.approx(np.nanquantile(scores, level), abs=0.03)
+    assert bands.factor(0.8, "function") == np.sort(np.nanmax(scores, axis=1))[ceil(level * 30) - 1]
+    assert bands.factor(0.8, "points") == pytest.approx(np.nanquantile(scores, level), abs=0.03)
 
 
 def test_values_at_places_of_their_own_have_one_sigma_for_each_component():
@@ -56,8 +56,8 @@ def test_coverage_of_exchangeable_functions():
         r = rng.standard_t(6, size=(60, 5)) * rng.lognormal(sigma=0.5, size=(60, 1))
         bands = Bands.of(r[:59], [np.ones((1, 1))])
         score = np.abs(r[59]) / bands.sigma
-        inside.append(score.max() <= bands.times(0.9, "function"))
-        points.append(score <= bands.times(0.9, "points"))
+        inside.append(score.max() <= bands.factor(0.9, "function"))
+        points.append(score <= bands.factor(0.9, "points"))
     assert np.mean(inside) == pytest.approx(0.9, abs=0.02)  # its standard deviation is 0.007
     assert np.mean(points) == pytest.approx(0.9, abs=0.02)
 
@@ -72,18 +72,18 @@ def test_the_scale_that_makes_bands_narrower_is_chosen():
 
 def test_nothing_missed_gives_bands_of_no_width():
     bands = Bands.of(np.zeros((20, 3)), [np.ones((1, 1))])
-    assert np.all(bands.times(0.9, "points") * bands.sigma < 1e-300)
+    assert np.all(bands.factor(0.9, "points") * bands.sigma < 1e-300)
 
 
 def test_as_many_functions_as_the_coverage_takes():
     bands = Bands.of(np.random.default_rng(0).normal(size=(10, 3)), [np.ones((1, 1))])
-    assert np.isfinite(bands.times(0.9, "function"))
+    assert np.isfinite(bands.factor(0.9, "function"))
     with pytest.raises(InputError, match="at least 19 independent functions; there are 10"):
-        bands.times(0.95, "points")
+        bands.factor(0.95, "points")
     with pytest.raises(InputError, match="below 1"):
-        bands.times(90, "points")
+        bands.factor(90, "points")
     with pytest.raises(InputError, match="points"):
-        bands.times(0.9, "functions")
+        bands.factor(0.9, "functions")
     assert Bands.of(np.ones((3, 2)), [np.ones((1, 1))], groups=np.zeros(3)) is None
 
 

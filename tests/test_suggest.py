@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, LayeredELMDeepONet, Linear, cli, load
-from elmonet.estimators.active_learning import _NOISE, _SCALE, most_telling, suggest
-from elmonet.uncertainty.novelty import Memory
+from elmonet.estimators.active_learning import _NOISE, _SCALE, most_informative, suggest
+from elmonet.uncertainty.novelty import TrainingRecord
 
 pytestmark = pytest.mark.numerics
 
@@ -41,7 +41,7 @@ def by_brute_force(known, pool, n):
 
 def test_greedy_choice_is_that_of_brute_force():
     known, pool = functions(8), functions(40, seed=1)
-    np.testing.assert_array_equal(most_telling(known, pool, 6), by_brute_force(known, pool, 6))
+    np.testing.assert_array_equal(most_informative(known, pool, 6), by_brute_force(known, pool, 6))
 
 
 def test_a_part_of_a_large_pool_stands_for_all(monkeypatch):
@@ -57,7 +57,7 @@ def test_a_part_of_a_large_pool_stands_for_all(monkeypatch):
             gain.append(fall[j] + 59 * fall[part[part != j]].mean())
         taken.append(int(np.argmax(gain)))
     assert not set(taken) <= set(part.tolist())  # all candidates can be chosen
-    np.testing.assert_array_equal(most_telling(known, pool, 6), taken)
+    np.testing.assert_array_equal(most_informative(known, pool, 6), taken)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_auto_and_layers_suggest_the_same_after_load_too(tmp_path):
 def test_of_very_many_training_functions_some_are_kept(model, monkeypatch):
     monkeypatch.setattr("elmonet.novelty._MOST_INPUTS", 50)
     u = functions(120)
-    memory = Memory.of(u)
+    memory = TrainingRecord.of(u)
     assert memory.inputs.shape == (50, 12)
     assert memory.has(u).all()
     found = suggest(model.inputs_, memory, functions(20, seed=1), 3)

@@ -21,7 +21,7 @@ from elmonet.auto.error_estimate import LearningCurve, errors_without_each, erro
 from elmonet.auto.search import Search
 from elmonet.forms.training import understand
 from elmonet.summary import percent
-from elmonet.uncertainty.error_estimate import Promise, error_interval
+from elmonet.uncertainty.error_estimate import error_interval, restored_interval
 
 # The interval -----------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ def test_few_functions_do_not_promise_too_much(few, darcy):
     low, high = few.expected_error_interval_
     assert low < true < high
     assert 0.6 < few.expected_error_ / true < 1.6
-    assert f"90 of 100 cases:  between {percent(low, 2)} and {percent(high, 2)}\n" in few.summary()
+    assert f"90 % interval:   {percent(low, 2)} to {percent(high, 2)}\n" in few.summary()
 
 
 def test_functions_are_left_out_of_everything(darcy):
@@ -105,7 +105,7 @@ def test_too_few_functions_to_say_anything(tmp_path):
     data = problems.nonlinear_ode(4, 5)
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     assert model.expected_error_interval_ == (0.0, np.inf)
-    assert "nothing can be said" in model.summary()
+    assert "not known with fewer than 10 functions" in model.summary()
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").expected_error_interval_ == (0.0, np.inf)
 
@@ -114,7 +114,7 @@ def test_the_interval_is_kept_in_the_file(few, tmp_path):
     few.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.expected_error_interval_ == few.expected_error_interval_
-    assert Promise.restored(0.1, "of an older version") == (0.1, "of an older version", None)
+    assert restored_interval(None) is None  # of an older version
 
 
 def test_an_ordinary_model_says_it_too(tmp_path):
@@ -122,7 +122,7 @@ def test_an_ordinary_model_says_it_too(tmp_path):
     model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     low, high = model.expected_error_interval_
     assert low < relative_l2(model.predict(data.u_test), data.s_test) < high
-    assert f"90 of 100 cases:  between {percent(low, 2)} and {percent(high, 2)}\n" in model.summary()
+    assert f"90 % interval:   {percent(low, 2)} to {percent(high, 2)}\n" in model.summary()
     groups = np.arange(60) // 3
     grouped = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points, groups=groups)
     wide = grouped.expected_error_interval_

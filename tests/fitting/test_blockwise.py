@@ -102,9 +102,9 @@ class Broken:
 
 
 def test_a_checkpoint_is_gone_on_from(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("elmonet.fitting.checkpoint._EVERY", 0.0)
+    monkeypatch.setattr("elmonet.fitting.streamed._SECONDS_BETWEEN_WRITES", 0.0)
     monkeypatch.setattr("elmonet.memory._MOST_ROWS", 20)
-    monkeypatch.setattr("elmonet.fitting.map_reduce._ROUND", 2)
+    monkeypatch.setattr("elmonet.fitting.executors._BLOCKS_PER_ROUND", 2)
     path = tmp_path / "fit.ckpt"
     settings = {"solver": Ridge(1e-4), "scale_inputs": False}
     with pytest.raises(InputError, match="cannot be read from function 4"):

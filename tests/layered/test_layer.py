@@ -5,7 +5,7 @@ import pytest
 
 from elmonet.interpolation import grid_points
 from elmonet.layered import layer as module
-from elmonet.layered.chain import Problem, fit_chain
+from elmonet.layered.chain import LayerData, fit_chain
 from elmonet.layered.features import Fields, Recipe
 from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
 from elmonet.layered.layer import Functions, Layer, Sums, fit_layer, least_on
@@ -41,7 +41,7 @@ def laplacian(u):
 def test_a_step_of_the_heat_equation_is_exact(shape):
     d, u = len(shape), smooth(60, shape)
     recipe = Recipe((2,) * d, (1,) * d, (1,) * d, width=20)
-    chain = fit_chain(Problem(periodic_grid(*shape), u, u + 0.2 * laplacian(u)), [recipe], 0, rows=30)
+    chain = fit_chain(LayerData(periodic_grid(*shape), u, u + 0.2 * laplacian(u)), [recipe], 0, rows=30)
     new = smooth(5, shape)
     wanted = new + 0.2 * laplacian(new)
     found = chain(new, None, periodic_grid(*shape))
@@ -54,14 +54,16 @@ def test_products_of_inputs_with_differences_of_the_prediction_are_exact():
     grid, u, start = periodic_grid(10, 11), smooth(60, (10, 11)), smooth(60, (10, 11))
     s = start + 0.1 * u * (np.roll(start, -1, 3) - start)
     recipe = Recipe((1, 1), (1, 1), (1, 1), products=(0, 0), differences=True, width=5)
-    chain = fit_chain(Problem(grid, u, s, start), [recipe], 0, rows=60)
+    chain = fit_chain(LayerData(grid, u, s, start), [recipe], 0, rows=60)
     assert chain.records[0].error < 1e-8
 
 
 def test_layers_commute_with_shifts():
     grid, u = periodic_grid(40), smooth(50, (40,))
     recipe = Recipe((5,), (1,), (5,), widths=(0.05, 0.1), width=50, activation="tanh")
-    chain = fit_chain(Problem(grid, u, np.tanh(u) + laplacian(u)), [recipe] * 3, 0, rows=20, all_layers=True)
+    chain = fit_chain(
+        LayerData(grid, u, np.tanh(u) + laplacian(u)), [recipe] * 3, 0, rows=20, all_layers=True
+    )
     shifted = chain(np.roll(u, 7, axis=2), None, grid)
     np.testing.assert_allclose(shifted, np.roll(chain(u, None, grid), 7, axis=2), atol=1e-9)
 

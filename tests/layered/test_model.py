@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, relative_l2
+from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, load, relative_l2
 from elmonet.data import Scattered
 from elmonet.errors import ExtrapolationWarning
 from elmonet.interpolation import grid_points
-from elmonet.layered import LayeredELMDeepONet, load_layers
+from elmonet.layered import LayeredELMDeepONet
 from elmonet.layered.chain import held_out_of
 
 K = 2 * np.pi * np.arange(1, 4)
@@ -81,14 +81,11 @@ def test_a_seed_fixes_the_first_model_too():
 def test_save_and_load(model, tmp_path):
     u, _ = functions(10, X, seed=1)
     model.save(tmp_path / "model.elm")
-    again = load_layers(tmp_path / "model.elm")
+    again = load(tmp_path / "model.elm")
     np.testing.assert_array_equal(again.predict(u), model.predict(u))
     assert again.summary() == model.summary()
     model.save(tmp_path / "model.elm", inputs=False)
     assert (tmp_path / "model.elm").stat().st_size < 50_000
-    ELMDeepONet().fit(*functions(30, X), points=X).save(tmp_path / "other.elm")
-    with pytest.raises(FileError, match="another kind"):
-        load_layers(tmp_path / "other.elm")
 
 
 def test_save_and_load_with_a_global_model_and_float32(tmp_path):
@@ -96,7 +93,7 @@ def test_save_and_load_with_a_global_model_and_float32(tmp_path):
     model = LayeredELMDeepONet(ELMDeepONet(), layers=1, width=20, random_state=0).fit(u, s, points=X)
     model.save(tmp_path / "model.elm")
     assert model.predict(u).dtype == np.float32
-    np.testing.assert_array_equal(load_layers(tmp_path / "model.elm").predict(u), model.predict(u))
+    np.testing.assert_array_equal(load(tmp_path / "model.elm").predict(u), model.predict(u))
 
 
 def test_rollout_of_a_heat_step():
@@ -224,14 +221,14 @@ def test_unusual_windows_are_told(model, tmp_path):
     with pytest.warns(ExtrapolationWarning, match="1 of 3 inputs .the first: row 1"):
         model.predict(strange)
     model.save(tmp_path / "model.elm")
-    again = load_layers(tmp_path / "model.elm")
+    again = load(tmp_path / "model.elm")
     np.testing.assert_array_equal(again.novelty(strange), model.novelty(strange))
 
 
 def test_training_functions_are_known_again(model, tmp_path):
     u, new = functions(200, X)[0], functions(5, X, seed=1)[0]
     model.save(tmp_path / "model.elm", weights=True)
-    for known in (model, load_layers(tmp_path / "model.elm")):
+    for known in (model, load(tmp_path / "model.elm")):
         assert known.is_training_function(u).all()
         assert not known.is_training_function(new).any()
         assert known.error_kind_ == "held out"
@@ -240,8 +237,8 @@ def test_training_functions_are_known_again(model, tmp_path):
 
 def test_of_many_values_some_functions_are_enough(monkeypatch):
     u, s = functions(60, X)
-    monkeypatch.setattr("elmonet.layers.fitting._MOST_VALUES", 30 * len(X))
-    monkeypatch.setattr("elmonet.layers.fitting._LEAST_USED", 10)
+    monkeypatch.setattr("elmonet.layered.choice._MOST_VALUES", 30 * len(X))
+    monkeypatch.setattr("elmonet.layered.choice._LEAST_USED", 10)
     for first in ("nothing", ELMDeepONet(random_state=0)):
         model = LayeredELMDeepONet(first, layers=1, width=30, random_state=0).fit(u, s, points=X)
         used = np.sort(np.random.default_rng(0).permutation(60)[:30])

@@ -154,7 +154,8 @@ class FittedModel(ABC):
     def with_solver_error(self, error: float, equation: tuple[Fact, ...]) -> Self:
         """Return the model for training outputs that a solver computed with an error of its own."""
         estimate, summary = self.estimate.plus(error), self.summary
-        assert estimate.error is not None and isinstance(summary, Summary)
+        assert estimate.error is not None
+        assert isinstance(summary, Summary)  # a loaded model's is text
         words = summary.with_equation(equation, error, estimate.error)
         return replace(self, estimate=estimate, words=words.telling("error", *estimate.size_facts()))
 

@@ -1,4 +1,4 @@
-"""Fits to outputs that are not all known at the same points: common points with gaps, or scattered points."""
+"""Fits to incomplete outputs: at common points with gaps, or at scattered points."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, Una
 from elmonet.solve.problem import Span, lifted
 from elmonet.solve.spectral import Spectrum
 
-__all__ = ["UnalignedOperator", "degrees", "fit_scattered", "fit_with_gaps"]
-
 _WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
-_MOST = 1.5  # times the values that are known of a function, beyond which wider trunks are not tried
-_GAIN = 0.9  # of the error, for which a wider trunk is worth its time
-_ALL = 1e-8  # of the outputs: a trunk that misses no more keeps all of them
-_SOME = 30  # points that are enough to choose a first alpha
+_MAX_WIDTH = 1.5  # of a trunk, relative to the known values of a function
+_GAIN = 0.9  # error of a wider trunk, relative to the best so far, that is worth going on
+_COMPLETE = 1e-8  # of the outputs: a trunk that misses no more keeps all of them
+_ALPHA_POINTS = 30  # points that are enough to choose a first alpha
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def fit_with_gaps(
     alpha: float | None,
     weights: np.ndarray | None = None,
 ) -> UnalignedOperator:
-    """Fit outputs at common points, some of which are missing; these are left out.
+    """Fit outputs at common points with missing values, which are left out.
 
     A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every
     point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it.
@@ -59,10 +57,12 @@ def fit_with_gaps(
     y : (N, M), NaN where a value is missing.
     P : (M, d), points as the trunk sees them.
     branch, trunk : feature maps that are not fitted.
-    alpha : the ridge parameter (0: a pseudoinverse), or None to choose it by functions held out.
+    alpha : the ridge parameter (0 for a pseudoinverse), or None to choose it by held-out functions.
     weights : (N,), square roots of how much each function counts.
 
-    Raises `InputError` if there is a point without any value.
+    Raises
+    ------
+    InputError : if a point has no value in any function.
     """
     started, known = perf_counter(), ~np.isnan(y)
     never = np.flatnonzero(~known.any(axis=0))
@@ -77,14 +77,14 @@ def fit_with_gaps(
     looks = 2 if "outputs" in learns_from(trunk) else 1
     if looks > 1:
         # Without a trunk every point is fitted by itself, and some of them are enough for a rough alpha.
-        some = np.unique(np.linspace(0, len(P) - 1, _SOME).astype(int))
+        some = np.unique(np.linspace(0, len(P) - 1, _ALPHA_POINTS).astype(int))
         first = data.problem(np.eye(len(some)), some).choose(alpha, rough=True)
         near, filled = first.alpha, data.filled(np.eye(len(P)), first)
     for look in range(looks):
         fit_map(trunk, P, (filled / w[:, None]).T)
         span = Span(features_of(trunk, P, "trunk").astype(float))
         outside = filled - product(product(filled, span.Q), span.Q.T)
-        whole = looks > 1 and np.linalg.norm(outside) <= _ALL * np.linalg.norm(filled)
+        whole = looks > 1 and np.linalg.norm(outside) <= _COMPLETE * np.linalg.norm(filled)
         if whole or look == looks - 1:
             break
         # The trunk keeps only a part of what it has seen: so let it see the best there is.
@@ -105,7 +105,7 @@ def fit_scattered(
     alpha: float | None,
     weights: np.ndarray | None = None,
 ) -> UnalignedOperator:
-    """Fit outputs of which every function is known at points of its own.
+    """Fit outputs that are known at different points for every function.
 
     Parameters
     ----------
@@ -115,10 +115,12 @@ def fit_scattered(
     branch : feature map that is not fitted.
     trunks : feature maps that are not fitted, in the order in which they are tried; the first that gains
         little is the last.
-    alpha : the ridge parameter (0: a pseudoinverse), or None to choose it by functions held out.
+    alpha : the ridge parameter (0 for a pseudoinverse), or None to choose it by held-out functions.
     weights : (N,), square roots of how much each function counts.
 
-    Raises `InputError` for a trunk that learns from outputs.
+    Raises
+    ------
+    InputError : for a trunk that learns from outputs.
     """
     started, n = perf_counter(), len(Z)
     w = np.ones(n) if weights is None else weights
@@ -150,10 +152,10 @@ def fit_scattered(
 
 
 def degrees(d: int, known: float) -> list[int]:
-    """Of polynomials in d variables that are worth a try if so many values of a function are known."""
+    """Return the degrees of polynomials in d variables worth trying for so many known values per function."""
     found = [next(g for g in range(1, 1000) if comb(g + d, d) >= width) for width in _WIDTHS]
     first, *more = dict.fromkeys(found)
-    return [first, *(degree for degree in more if comb(degree + d, d) <= _MOST * known)]
+    return [first, *(degree for degree in more if comb(degree + d, d) <= _MAX_WIDTH * known)]
 
 
 class _Gappy:
@@ -164,21 +166,21 @@ class _Gappy:
         self.features = Features(B)
 
     def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
-        """At some of the points, with an orthonormal basis Q of the trunk there."""
+        """Return the problem at some of the points, with an orthonormal basis Q of the trunk there."""
         known, y = self.known[:, points], self.y[:, points]
         if solved_directly(Q, known, self.features, self.alpha):
             return Gaps(Q, known, self.features, y)
         return Unaligned(WithGaps(Q, known), self._spectrum, y[known])
 
     def filled(self, Q: np.ndarray, choice: Choice) -> np.ndarray:
-        """The outputs, with the gaps filled by a fit with this basis."""
+        """Return the outputs with gaps filled by a fit with this basis."""
         C = self.problem(Q).fit(replace(choice, guess=None)).C
         return np.where(self.known, self.y, product(product(Q, C), self.features.B).T)
 
     def choose_without_trunk(self, problem: Gaps | Unaligned, Q: np.ndarray, near: float | None) -> Choice:
         """Choose alpha for a trunk that keeps all outputs, by fits of every point by itself if that is cheap.
 
-        Such a trunk changes next to nothing of the fit, which is then where an iteration with it begins.
+        Such a trunk hardly changes the fit, from which an iteration with it then starts.
         """
         everywhere = self.problem(np.eye(len(Q)))
         if isinstance(problem, Gaps) or isinstance(everywhere, Unaligned):
@@ -192,12 +194,12 @@ class _Gappy:
 
 
 def _spectrum(B: np.ndarray, alpha: float | None) -> Spectrum:
-    """From a Gram matrix, unless alpha is below what that resolves."""
+    """Return the spectrum of B from a Gram matrix, unless alpha is below what that resolves."""
     return Spectrum.from_gram(B) if resolved(alpha, squared_norm(B)) else Spectrum.from_svd(B)
 
 
 def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
-    """B (p1, N), in double precision."""
+    """Return B (p1, N), in double precision."""
     return checked_features(fit_features(branch, Z), branch, Z, "branch").T.astype(float)
 
 

@@ -36,7 +36,7 @@ _DPI = 110
 
 
 def require_pictures() -> None:
-    """Raise `MissingExtra` if nothing can be drawn."""
+    """Raise `MissingExtra` without matplotlib."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -52,7 +52,7 @@ def drawn(
     layout: Any = "constrained",
     **settings: Any,
 ) -> bytes:
-    """The picture that a function draws on axes (rows * columns,), without a window."""
+    """Return the PNG of what a function draws on axes (rows * columns,), without a window."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout=layout)
@@ -63,7 +63,7 @@ def drawn(
 
 
 def one(draw: Callable[[Axes], Any], width: float = 5.5, height: float = 3.6) -> bytes:
-    """A picture of one panel."""
+    """Return a figure of one panel."""
     return drawn(lambda axes: draw(axes[0]), 1, 1, width, height)
 
 
@@ -72,7 +72,7 @@ _BINS = 25
 
 
 def error_spread(shown: Shown, expected: float | None, interval: tuple[float, float] | None) -> bytes:
-    """How the relative errors of functions spread, and what is expected of new ones."""
+    """Draw the distribution of relative errors, and the expected error."""
 
     def draw(ax: Axes) -> None:
         errors = shown.errors[shown.errors > 0]
@@ -97,13 +97,13 @@ def error_spread(shown: Shown, expected: float | None, interval: tuple[float, fl
 
 
 def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
-    """What was tried, as `plot.leaderboard` draws it."""
+    """Draw the candidates that were tried, as `plot.leaderboard` does."""
     known = [row for row in rows if np.isfinite(row["error"])]
     return one(lambda ax: leaderboards.leaderboard(known, ax), 8.0, _HEIGHT)
 
 
 def layers(records: Sequence[dict[str, Any]]) -> bytes:
-    """The error of functions held out, after each layer."""
+    """Draw the error of held-out functions after each layer."""
 
     def draw(ax: Axes) -> None:
         ax.plot(range(1, len(records) + 1), [record["error"] for record in records], "o-", color=BLUE)
@@ -116,7 +116,7 @@ def layers(records: Sequence[dict[str, Any]]) -> bytes:
 
 
 def function(shown: WithBand) -> bytes:
-    """One component of one function: truth, prediction and band."""
+    """Draw one component of one function: truth, prediction and band."""
     kind = _kind(shown.points)
     if kind == "line":
         return drawn(lambda axes: _line(shown, axes), 2, 1, 5.5, 4.4, sharex=True, height_ratios=(2, 1))
@@ -127,7 +127,7 @@ def function(shown: WithBand) -> bytes:
 
 
 def domain(shown: Shown, component: int) -> bytes:
-    """The error of a component over the domain."""
+    """Draw the error of a component over the domain."""
     places, typical = shown.places, shown.typical[:, component]
     known = np.isfinite(typical)
     places, typical = places[known], typical[known]
@@ -149,7 +149,7 @@ def domain(shown: Shown, component: int) -> bytes:
 
 
 def _kind(points: np.ndarray) -> str:
-    """How values at points (M, d) are drawn: on a line, on a plane, or as values alone."""
+    """Return how values at points (M, d) are drawn: on a line, on a plane, or as values alone."""
     M, d = points.shape
     if d == 1 and M > 1:
         return "line"
@@ -158,7 +158,7 @@ def _kind(points: np.ndarray) -> str:
 
 
 def _line(shown: WithBand, axes: np.ndarray) -> None:
-    """The function, and below it band and truth without the prediction, where a narrow band is seen."""
+    """Draw the function, and below it band and truth minus the prediction, where a narrow band shows."""
     on_a_line(shown, axes[0])
     axes[0].set_xlabel("")
     order = np.argsort(shown.points[:, 0], kind="stable")
@@ -179,7 +179,7 @@ def _lines(shown: WithBand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _plane(shown: WithBand, axes: np.ndarray) -> None:
-    """Truth and prediction in the same colours, the error with dots where it leaves the band, the band."""
+    """Draw truth and prediction in the same colours, the error with dots outside the band, and the band."""
     truth = _lines(shown)[0]
     both = np.concatenate([truth, shown.predicted])
     colours = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
@@ -199,7 +199,7 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
 
 
 def _values(shown: WithBand, ax: Axes) -> None:
-    """Predicted against true values, with the band of each."""
+    """Draw predicted against true values, with the band of each."""
     truth = _lines(shown)[0]
     parity(truth, shown.predicted, ax)
     ax.vlines(truth, shown.low, shown.high, color=ORANGE, alpha=0.3)
@@ -207,7 +207,7 @@ def _values(shown: WithBand, ax: Axes) -> None:
 
 
 def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) -> None:
-    """The error along one coordinate: a line, or dots and their root mean square."""
+    """Draw the error along one coordinate: a line, or dots and their root mean square."""
     if not dots and len(np.unique(x)) == len(x) > 1:
         order = np.argsort(x)
         ax.plot(x[order], typical[order], color=BLUE)
@@ -226,7 +226,7 @@ def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) 
 
 
 def bands_section(shown: Shown | None, tested: Evaluation | None) -> list[Markup]:
-    """Coverage asked against coverage found, on test functions and on halves of the training functions."""
+    """Return nominal against observed coverage, on test functions and on halves of the training functions."""
     parts = [element("h2", "Do the bands hold?")]
     found = None if tested is None else tested.calibration
     if tested is not None and found is not None:

@@ -1,12 +1,10 @@
-"""One page of HTML that loads nothing and runs nothing: elements whose text is always escaped."""
+"""One HTML page that loads nothing and runs nothing; the text of its elements is always escaped."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
 from html import escape
-
-__all__ = ["Markup", "element", "inside", "page", "picture", "table"]
 
 # What a browser may load for this page: pictures inside it, and nothing else; no script runs.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -35,11 +33,11 @@ pre { padding: 0.6em 0.8em; white-space: pre-wrap; }
 
 
 class Markup(str):
-    """Text that is HTML already; any other text is escaped where it is put in."""
+    """Text that is HTML already; any other text is escaped."""
 
 
 def element(name: str, *content: str, **attributes: str) -> Markup:
-    """``<name attributes>content</name>``; `class_` stands for the attribute class.
+    """Return ``<name attributes>content</name>``; `class_` is the attribute class.
 
     Examples
     --------
@@ -51,7 +49,7 @@ def element(name: str, *content: str, **attributes: str) -> Markup:
 
 
 def table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> Markup:
-    """A table; without a head, the first column names what stands in the second."""
+    """Return a table; without a head, the first column names the second."""
     head = list(head)
     lines = [element("tr", *(element("th", cell) for cell in head))] if head else []
     for first, *rest in rows:
@@ -61,18 +59,18 @@ def table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> Markup:
 
 
 def picture(png: bytes, caption: str) -> Markup:
-    """A picture inside the page, with a caption that stands for it too."""
+    """Return an embedded picture with a caption, which is its alternative text too."""
     image = Markup(f'<img src="{inside(png)}" alt="{escape(caption)}">')
     return element("figure", image, element("figcaption", caption))
 
 
 def inside(png: bytes) -> str:
-    """The address of a picture that holds the picture itself."""
+    """Return the data address of a PNG."""
     return "data:image/png;base64," + base64.b64encode(png).decode()
 
 
 def page(title: str, *body: str) -> str:
-    """The whole page; strings of the body that are not `Markup` are text."""
+    """Return the page; strings of the body that are not `Markup` are text."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'

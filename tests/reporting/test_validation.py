@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import SLFN, ELMDeepONet, LayeredELMDeepONet, Legendre, Ridge, Scattered, problems, relative_l2
+from elmonet.reporting.data import report_data
 from elmonet.uncertainty.bands import Bands
 from elmonet.uncertainty.calibration import calibration_by_halves, calibration_of
 
@@ -27,12 +28,12 @@ def test_functions_left_out_are_those_of_refits(data, components):
     u, s = data.u_train, data.s_train
     s = np.stack([s, 100 * s**2], axis=-1) if components else s
     every = np.arange(len(u))
-    found = fitted(every, u, s, data.points)._account().unseen
+    found = report_data(fitted(every, u, s, data.points)).shown
     # Components are in units of their size over all functions, which a refit would find anew.
     refits = [fitted(every != i, u, s, data.points).predict(u[i : i + 1])[0] for i in every]
     order = np.argsort(found.errors)
     for name, at in (("best", order[0]), ("median", order[12]), ("worst", order[-1])):
-        for k, shown in enumerate(found.shown[name]):
+        for k, shown in enumerate(found.examples[name]):
             truth = s[at, :, k] if components else s[at]
             np.testing.assert_allclose(shown.truth, truth, rtol=1e-12)
             np.testing.assert_array_equal(shown.points, data.points)
@@ -53,14 +54,14 @@ def test_scattered_functions_are_shown_at_their_own_points(data):
     values = np.array([np.interp(y, x, data.s_train[i]) for i, y in zip(index, places[:, 0], strict=True)])
     both = Scattered(index, places, np.column_stack([values, 3 * values]))
     model = ELMDeepONet(SLFN(30), Legendre(3), Ridge(1e-3), random_state=0).fit(data.u_train, both)
-    found = model._account().unseen
+    found = report_data(model).shown
     order = np.argsort(found.errors)
     for name, at in (("best", order[0]), ("worst", order[-1])):
-        own = index == found.numbers[at]
-        for k, shown in enumerate(found.shown[name]):
+        own = index == found.functions[at]
+        for k, shown in enumerate(found.examples[name]):
             np.testing.assert_array_equal(shown.points, places[own])
             np.testing.assert_allclose(shown.truth, (1, 3)[k] * values[own], rtol=1e-12)
-        missed = [(shown.predicted - shown.truth) / (1, 3)[k] for k, shown in enumerate(found.shown[name])]
+        missed = [(shown.predicted - shown.truth) / (1, 3)[k] for k, shown in enumerate(found.examples[name])]
         truth = np.tile(values[own], 2)
         assert found.errors[at] == pytest.approx(np.linalg.norm(missed) / np.linalg.norm(truth))
 
@@ -69,9 +70,9 @@ def test_gaps_are_not_drawn(data):
     s = data.s_train.copy()
     gap = np.random.default_rng(1).random(s.shape) < 0.2
     s[gap] = np.nan
-    found = fitted(np.arange(24), data.u_train, s, data.points, missing="ignore")._account().unseen
-    row = found.numbers[np.argmax(found.errors)]
-    (shown,) = found.shown["worst"]
+    found = report_data(fitted(np.arange(24), data.u_train, s, data.points, missing="ignore")).shown
+    row = found.functions[np.argmax(found.errors)]
+    (shown,) = found.examples["worst"]
     np.testing.assert_array_equal(shown.points, data.points[~gap[row]])
     np.testing.assert_allclose(shown.truth, s[row][~gap[row]])
 
@@ -80,10 +81,10 @@ def test_functions_held_out_of_layers_are_predicted_as_new_ones(data):
     u = data.u_train[:, :15]
     model = LayeredELMDeepONet("nothing", layers=1, width=30, random_state=0)
     model.fit(u, data.s_train, points=data.points)
-    found = model._account().unseen
+    found = report_data(model).shown
     assert np.mean(found.errors) == pytest.approx(model.expected_error_, rel=1e-9)
-    row = found.numbers[np.argmin(found.errors)]
-    (shown,) = found.shown["best"]
+    row = found.functions[np.argmin(found.errors)]
+    (shown,) = found.examples["best"]
     np.testing.assert_allclose(shown.truth, data.s_train[row], rtol=1e-10)
     np.testing.assert_allclose(shown.predicted, model.predict(u[row : row + 1])[0], rtol=1e-10)
     low, high = model.interval(u[row : row + 1], len(found.errors) / (len(found.errors) + 1), "function")
@@ -115,7 +116,7 @@ def test_values_that_are_not_known_do_not_count():
     bands = Bands.of(rng.normal(size=(60, 5)), [np.ones((1, 1))])
     found = calibration_of(bands, missed, np.ones((30, 5)), 1.0, 1.0)
     for asked, points, functions in zip(found.asked, found.points, found.functions, strict=True):
-        single, whole = (bands.times(asked, of) for of in ("points", "function"))
+        single, whole = (bands.factor(asked, of) for of in ("points", "function"))
         values = [abs(v) <= single for row in missed for v in row if v == v]
         assert points == pytest.approx(sum(values) / len(values))
         inside = [all(abs(v) <= whole for v in row if v == v) for row in missed]
