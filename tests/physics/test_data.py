@@ -90,7 +90,7 @@ def test_wrong_data_are_refused_in_words(measured):
         AutoELMDeepONet().fit(u, s, POINTS, data=(u, s))
     with pytest.raises(InputError, match="find must name"):
         equation(0.01, find=("k",))
-    with pytest.raises(InputError, match="do not tell"):
+    with pytest.raises(InputError, match="do not determine"):
         PDE(
             Box(x=(0, 1)),
             lambda s, u, k: s.x - u + 0 * k,

@@ -30,7 +30,7 @@ def test_poisson_in_a_cube():
     found = pde.solved({"k": K}, None, where)
     true = relative_l2(found.s, K[:, None] * hat(*where.T))
     assert true < 2e-3
-    assert true / 3 < found.account.error < 5 * true
+    assert true / 3 < found.result.error < 5 * true
 
 
 def test_heat_in_a_square_with_an_input_of_two_coordinates():
@@ -75,7 +75,7 @@ def test_random_features():
     found = pde.solved({"k": K}, None, where)
     true = relative_l2(found.s, K[:, None] * hat(*where.T))
     assert true < 1e-2
-    assert found.account.error > true / 5
+    assert found.result.error > true / 5
 
 
 @pytest.mark.parametrize("conditions", [{}, SQUARE], ids=["without", "with"])

@@ -47,7 +47,7 @@ def test_values_on_a_circle():
         Domain(DISK, {"wall": CIRCLE}), laplace, {"wall": lambda s, u, x, y: s - u.k * harmonic(x, y)}
     )
     assert relative_l2(found.s, K[:, None] * harmonic(*found.points.T)) < 1e-8
-    assert found.account.shared
+    assert found.result.shared
 
 
 def test_values_on_a_circle_from_input_functions_at_its_points():
@@ -96,7 +96,7 @@ def test_an_ellipse_with_a_source():
     )
     true = relative_l2(found.s, K[:, None] * truth(*found.points.T))
     assert true < 1e-6
-    assert found.account.error < 1e-6
+    assert found.result.error < 1e-6
 
 
 def test_a_triangle_and_a_coefficient_for_each_function():
@@ -116,8 +116,8 @@ def test_a_triangle_and_a_coefficient_for_each_function():
         {"k": ()},
     )
     found = pde.solved({"k": k}, None)
-    assert not found.account.shared
-    assert not len(found.account.failed)
+    assert not found.result.shared
+    assert not len(found.result.failed)
     assert relative_l2(found.s, np.exp(k[:, None] * found.points[:, 0])) < 1e-6
 
 
@@ -164,4 +164,4 @@ def test_points_that_do_not_bear_a_higher_degree(how):
     found = pde.solved({"k": k}, None)
     true = relative_l2(found.s, np.cos(k[:, None] * found.points[:, 1]))
     assert true < 1e-4
-    assert found.account.error > true / 5
+    assert found.result.error > true / 5

@@ -16,7 +16,7 @@ W = np.array([[2.0], [3.0], [4.0]])
 
 def stated_and_true(pde, u, truth):
     found = pde.solved(u, X, X)
-    return found.account.error, relative_l2(found.s, truth)
+    return found.result.error, relative_l2(found.s, truth)
 
 
 @pytest.mark.parametrize("degree", [3, 4, 6, 8, 10])
@@ -54,7 +54,7 @@ def test_an_unknown_that_is_zero_has_no_say():
         unknowns=("v", "w"),
     )
     found = pde.solved(W * np.cos(W * X), X, X)
-    assert found.account.error < 1e-8
+    assert found.result.error < 1e-8
     assert relative_l2(found.s["v"], np.sin(W * X)) < 1e-8
     assert np.abs(found.s["w"]).max() < 1e-9
 
@@ -70,7 +70,7 @@ def test_unknowns_count_alike_whatever_their_units():
     )
     found = pde.solved(W * np.cos(W * X), X, X)
     true = relative_l2(found.s["w"], np.sin(W * X))
-    assert 0.1 * true < found.account.error < 5 * true
+    assert 0.1 * true < found.result.error < 5 * true
 
 
 def test_a_wrong_amplitude_is_an_error():
@@ -90,7 +90,7 @@ def test_sensors_that_are_too_few(m):
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, START)
     found = pde.solved(waves * np.cos(waves * sensors), sensors, where)
     true = relative_l2(found.s, np.sin(waves * where))
-    assert true / 3 < found.account.error < 8 * true
+    assert true / 3 < found.result.error < 8 * true
 
 
 def test_periodic_sensors_that_are_too_few():
@@ -100,7 +100,7 @@ def test_periodic_sensors_that_are_too_few():
     found = pde.solved((1 + 0.001 * waves**2) * np.sin(waves * sensors + phase), sensors, where)
     true = relative_l2(found.s, np.sin(waves * where + phase))
     assert true > 1e-5  # far above what is missed with enough sensors
-    assert true / 3 < found.account.error < 5 * true
+    assert true / 3 < found.result.error < 5 * true
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Burgers' equation on a circle: exact solutions by Cole and Hopf's formula."""
+"""Burgers' equation on a circle: exact solutions by the Cole-Hopf formula."""
 
 from __future__ import annotations
 
@@ -12,27 +12,143 @@ from elmonet.data import OperatorData
 from elmonet.errors import InputError
 from elmonet.problems.gaussian import train_and_test, uniform_grid
 
-__all__ = ["burgers", "burgers_steps", "cole_hopf", "random_waves", "solve_burgers"]
-
-_BLOCK_BYTES = 2**24
-_MOST_NODES = 2**15
-_MOST_POINTS = 1024  # at once
-_TOLERANCE = 1e-10
-# exp(-8.6^2 / 2) is below half a unit of rounding, in the distance and in the frequency.
-_NEGLIGIBLE = 8.6
+_WAVES = 512  # of random initial values, as in the published generator
+_BLOCK_BYTES = 2**24  # of initial values at the nodes, at a time
+_MOST_POINTS = 1024  # evaluated at a time
+_MOST_NODES = 2**15  # of the integrals
+_TOLERANCE = 1e-10  # relative change of u when nodes are doubled
+_NEGLIGIBLE_WIDTHS = 8.6  # exp(-8.6^2 / 2) is below half a unit of rounding, in distance and in frequency
 
 
-def solve_burgers(u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity: float = 0.1) -> np.ndarray:
-    """Solve u_t + u u_z = viscosity u_zz with z = 2 pi x, on the circle, from u0 to each of the times.
+def burgers(
+    n_train: int = 1000,
+    n_test: int = 200,
+    seed: int = 0,
+    *,
+    n_points: int = 128,
+    viscosity: float = 0.1,
+    final_time: float = 1.0,
+) -> OperatorData:
+    """Make pairs u(., 0) -> u(., final_time) with u_t + u u_z = viscosity u_zz, z = 2 pi x, x on a circle.
 
-    Returns u at the points of u0, (N, T, P).
+    The benchmark of Li et al. (Fourier neural operator, 2021), as its files were made: u(., 0) is drawn from
+    the Gaussian field N(0, 625 (-d^2/dx^2 + 25)^-2) on the periodic unit interval, without its mean; the
+    equation is in z. Inputs and outputs are at the same uniform points of [0, 1], both ends included, where
+    the first and the last value agree. The solution is exact up to rounding.
 
     Parameters
     ----------
-    u0 : (N, P) at P uniform points of [0, 1] with both ends, so that the first and the last value agree, as
-        `burgers` makes them; between its points it is the trigonometric polynomial through them.
+    n_train, n_test : number of training and of test functions.
+    seed : the same seed gives the same functions, at any points.
+    n_points : number of points.
+    viscosity, final_time : as above.
+
+    Returns
+    -------
+    data : u(., 0) and u(., final_time), both (N, n_points).
+
+    Raises
+    ------
+    InputError : if the viscosity is too small for the solver.
+
+    Examples
+    --------
+    >>> burgers(20, 10)
+    OperatorData 'burgers': 20 training and 10 test functions
+      u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D
+    """
+    final_time = number(final_time, "final_time", strict=True)
+    times = np.array([0.0, final_time])
+    return _from_waves("burgers", n_train, n_test, seed, n_points, times, viscosity)
+
+
+def burgers_steps(
+    n_train: int = 30,
+    n_test: int = 10,
+    seed: int = 0,
+    *,
+    n_steps: int = 20,
+    dt: float = 0.05,
+    n_points: int = 128,
+    viscosity: float = 0.1,
+) -> OperatorData:
+    """Make pairs u(., t) -> u(., t + dt) of Burgers' equation, from whole trajectories.
+
+    Equation, points and initial values (with the same seed) are those of `burgers`. Each trajectory gives
+    `n_steps` pairs, for t = 0, dt, ..., (n_steps - 1) dt, one after the other. ``data.u_test[::n_steps]``
+    holds the initial values of the test trajectories, and
+    ``data.s_test.reshape(n_test, n_steps, n_points)`` the states at t = dt, ..., n_steps dt.
+
+    Parameters
+    ----------
+    n_train, n_test : number of training and of test trajectories.
+    n_steps, dt : number and length of the time steps of a trajectory.
+    seed, n_points, viscosity : as in `burgers`.
+
+    Returns
+    -------
+    data : u(., t) and u(., t + dt), both (n_steps N, n_points).
+
+    Examples
+    --------
+    >>> burgers_steps(3, 2)
+    OperatorData 'burgers_steps': 60 training and 40 test functions
+      u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D
+    """
+    n_steps = positive_integer(n_steps, "n_steps")
+    times = number(dt, "dt", strict=True) * np.arange(n_steps + 1)
+    return _from_waves("burgers_steps", n_train, n_test, seed, n_points, times, viscosity)
+
+
+def _from_waves(
+    name: str, n_train: int, n_test: int, seed: int, n_points: int, times: np.ndarray, viscosity: float
+) -> OperatorData:
+    """Solve from random initial values; each state but the last is an input, the next one its output."""
+    points = uniform_grid(n_points, "n_points", minimum=3)
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        u = cole_hopf(random_waves(n, rng), times, viscosity, points[:-1])
+        u = np.concatenate([u, u[..., :1]], axis=-1)  # x = 1 is x = 0
+        return u[:, :-1].reshape(-1, n_points), u[:, 1:].reshape(-1, n_points)
+
+    return train_and_test(draw, n_train, n_test, seed, sensors=points, points=points, name=name)
+
+
+def random_waves(n: int, rng: np.random.Generator, power: int = 2) -> np.ndarray:
+    """Draw `n` functions from N(0, 25^power (-d^2/dx^2 + 25)^-power), periodic on [0, 1], without the mean.
+
+    Return c (n, 513) of u = 2 Re sum_k c_k exp(2 pi i k x): 512 waves, as in the published generator, with
+    independent cosine and sine coefficients of variance 2 (25 / ((2 pi k)^2 + 25))^power. The truncated part
+    has a standard deviation below 1e-4 of that of u.
+
+    >>> random_waves(3, np.random.default_rng(0)).shape
+    (3, 513)
+    """
+    k = np.arange(1, _WAVES + 1)
+    deviation = np.sqrt(2) * 25 ** (power / 2) / ((2 * np.pi * k) ** 2 + 25) ** (power / 2)
+    normal = rng.standard_normal((n, _WAVES, 2))
+    # a cos(2 pi k x) + b sin(2 pi k x) = 2 Re c exp(2 pi i k x) with c = (a - i b) / 2
+    waves = deviation * (normal[..., 0] - 1j * normal[..., 1]) / 2
+    return np.pad(waves, ((0, 0), (1, 0)))
+
+
+def solve_burgers(u0: np.ndarray, times: Sequence[float] | np.ndarray, viscosity: float = 0.1) -> np.ndarray:
+    """Solve u_t + u u_z = viscosity u_zz with z = 2 pi x, on the circle.
+
+    Parameters
+    ----------
+    u0 : (N, P), initial values at P uniform points of [0, 1], both ends included, so that the first and the
+        last value agree; between the points, u0 is their trigonometric interpolant.
     times : (T,), each at least 0.
     viscosity : as above.
+
+    Returns
+    -------
+    u : (N, T, P), at these times and the points of u0.
+
+    Raises
+    ------
+    InputError : if u0 is not periodic, or the viscosity or a time is too small for the solver.
 
     Examples
     --------
@@ -73,7 +189,7 @@ def cole_hopf(
     than 1e-10 of the largest |u0|, so the error is of the size of rounding.
 
     >>> x = np.array([0.0, 0.25])
-    >>> np.allclose(cole_hopf(np.array([[3.0, 0.0]]), [0.0, 2.0], 0.1, x), 3)  # what is constant stays
+    >>> np.allclose(cole_hopf(np.array([[3.0, 0.0]]), [0.0, 2.0], 0.1, x), 3)  # constants stay
     True
     """
     if len(x) > _MOST_POINTS:
@@ -84,13 +200,13 @@ def cole_hopf(
     size = np.abs(coefficients).sum(axis=1)[:, None, None]
     widths = np.sqrt(2 * viscosity * times)
     narrowest = widths[widths > 0].min(initial=np.inf)
-    fewest = max(256, 4 * (coefficients.shape[1] - 1), 2 * _NEGLIGIBLE / narrowest)
+    fewest = max(256, 4 * (coefficients.shape[1] - 1), 2 * _NEGLIGIBLE_WIDTHS / narrowest)
     n = 2 ** math.ceil(math.log2(fewest))
     u = _weighted_mean(coefficients, times, viscosity, x, n) if n < _MOST_NODES else None
     while u is not None and n < _MOST_NODES:
         n, coarse = 2 * n, u
         u = _weighted_mean(coefficients, times, viscosity, x, n)
-        if (np.abs(u - coarse) <= _TOLERANCE * size).all():  # not so where it is not a number
+        if (np.abs(u - coarse) <= _TOLERANCE * size).all():  # false for NaN
             return u
     raise InputError(
         f"{_MOST_NODES} nodes are not enough for u_t + u u_z = viscosity u_zz with viscosity={viscosity:g} "
@@ -100,9 +216,9 @@ def cole_hopf(
 
 
 def _weighted_mean(c: np.ndarray, times: np.ndarray, viscosity: float, x: np.ndarray, n: int) -> np.ndarray:
-    """Return u (N, T, P) with integrals as sums over `n` nodes of the circle; nan where they underflow.
+    """Return u (N, T, P) with integrals as sums over `n` nodes of the circle; NaN where they underflow.
 
-    Cole and Hopf: with U the antiderivative of u0, here of mean 0, u = -2 viscosity phi_z / phi solves
+    Cole-Hopf: with U the antiderivative of u0, here of mean 0, u = -2 viscosity phi_z / phi solves
     Burgers' equation if phi_t = viscosity phi_zz and phi = exp(-U / (2 viscosity)) at t = 0. With G the heat
     kernel,
 
@@ -138,113 +254,7 @@ def _heat_kernel(nodes: np.ndarray, x: np.ndarray, width: float) -> np.ndarray:
     """Return the Gaussian of the distance on the circle, (len(nodes), len(x)), up to a factor."""
     distance = 2 * np.pi * ((nodes[:, None] - x + 0.5) % 1.0 - 0.5)  # to the nearest copy of the node
     kernel = np.zeros_like(distance)
-    around = max(1, math.ceil(_NEGLIGIBLE * width / (2 * np.pi)))
+    around = max(1, math.ceil(_NEGLIGIBLE_WIDTHS * width / (2 * np.pi)))
     for j in range(-around, around + 1):
         kernel += np.exp(-(((distance + 2 * np.pi * j) / width) ** 2) / 2)
     return kernel
-
-
-_MODES = 512
-
-
-def burgers(
-    n_train: int = 1000,
-    n_test: int = 200,
-    seed: int = 0,
-    *,
-    n_points: int = 128,
-    viscosity: float = 0.1,
-    final_time: float = 1.0,
-) -> OperatorData:
-    """Make pairs u(., 0) -> u(., final_time) with u_t + u u_z = viscosity u_zz, z = 2 pi x, x on a circle.
-
-    The benchmark of Li et al. (Fourier neural operator, 2021), as its files were made: u(., 0) is from the
-    Gaussian field N(0, 625 (-d^2/dx^2 + 25)^-2) of the periodic unit interval, without its mean, see
-    `random_waves`; the equation is in z. Inputs and outputs are at the same uniform points of [0, 1] with
-    both ends, where the first and the last value agree. The solution is exact up to rounding (`cole_hopf`).
-
-    Parameters
-    ----------
-    n_train, n_test : number of training and of test functions.
-    seed : the same seed gives the same functions, at any points.
-    n_points : number of points.
-    viscosity, final_time : as above.
-
-    Examples
-    --------
-    >>> burgers(20, 10)
-    OperatorData 'burgers': 20 training and 10 test functions
-      u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D
-    """
-    final_time = number(final_time, "final_time", strict=True)
-    times = np.array([0.0, final_time])
-    return _from_waves("burgers", n_train, n_test, seed, n_points, times, viscosity)
-
-
-def burgers_steps(
-    n_train: int = 30,
-    n_test: int = 10,
-    seed: int = 0,
-    *,
-    n_steps: int = 20,
-    dt: float = 0.05,
-    n_points: int = 128,
-    viscosity: float = 0.1,
-) -> OperatorData:
-    """Make pairs u(., t) -> u(., t + dt) of Burgers' equation, from whole trajectories.
-
-    Equation, points and initial values are those of `burgers`: with the same seed, the same. Each trajectory
-    gives the `n_steps` pairs t = 0, dt, ..., (n_steps - 1) dt, one after the other. Of the test trajectories,
-    ``data.u_test[::n_steps]`` are the initial values, and what follows at t = dt, ..., n_steps dt is
-    ``data.s_test.reshape(n_test, n_steps, n_points)``.
-
-    Parameters
-    ----------
-    n_train, n_test : number of training and of test trajectories.
-    seed : the same seed gives the same functions, at any points.
-    n_steps, dt : number of steps of a trajectory, and how long a step is.
-    n_points : number of points.
-    viscosity : as in `burgers`.
-
-    Examples
-    --------
-    >>> burgers_steps(3, 2)
-    OperatorData 'burgers_steps': 60 training and 40 test functions
-      u (N, 128) at 128 sensors in 1-D -> s (N, 128) at 128 points in 1-D
-    """
-    n_steps = positive_integer(n_steps, "n_steps")
-    times = number(dt, "dt", strict=True) * np.arange(n_steps + 1)
-    return _from_waves("burgers_steps", n_train, n_test, seed, n_points, times, viscosity)
-
-
-def _from_waves(
-    name: str, n_train: int, n_test: int, seed: int, n_points: int, times: np.ndarray, viscosity: float
-) -> OperatorData:
-    """Solve from random initial values; each time but the last is an input, the next is its output."""
-    points = uniform_grid(n_points, "n_points", minimum=3)
-
-    def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        u = cole_hopf(random_waves(n, rng), times, viscosity, points[:-1])
-        u = np.concatenate([u, u[..., :1]], axis=-1)  # x = 1 is x = 0
-        return u[:, :-1].reshape(-1, n_points), u[:, 1:].reshape(-1, n_points)
-
-    x = points[:, None]
-    return train_and_test(draw, n_train, n_test, seed, sensors=x, points=x, name=name)
-
-
-def random_waves(n: int, rng: np.random.Generator, power: int = 2) -> np.ndarray:
-    """Draw `n` functions from N(0, 25^power (-d^2/dx^2 + 25)^-power), periodic on [0, 1], without the mean.
-
-    Returns c (n, 513) of u = 2 Re sum_k c_k exp(2 pi i k x): 512 waves, as in the published generator, with
-    independent cosine and sine coefficients of variance 2 (25 / ((2 pi k)^2 + 25))^power. What is cut off has
-    a standard deviation below 1e-4 of the whole.
-
-    >>> random_waves(3, np.random.default_rng(0)).shape
-    (3, 513)
-    """
-    k = np.arange(1, _MODES + 1)
-    deviation = np.sqrt(2) * 25 ** (power / 2) / ((2 * np.pi * k) ** 2 + 25) ** (power / 2)
-    normal = rng.standard_normal((n, _MODES, 2))
-    # a cos(2 pi k x) + b sin(2 pi k x) = 2 Re c exp(2 pi i k x) with c = (a - i b) / 2
-    waves = deviation * (normal[..., 0] - 1j * normal[..., 1]) / 2
-    return np.pad(waves, ((0, 0), (1, 0)))
