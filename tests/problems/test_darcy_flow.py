@@ -5,7 +5,7 @@ from scipy.sparse.linalg import spsolve
 
 from elmonet.errors import InputError
 from elmonet.problems import darcy
-from elmonet.problems.darcy import solve_darcy
+from elmonet.problems.darcy_flow import solve_darcy
 
 
 def mesh(n):
@@ -102,7 +102,7 @@ def test_log_permeability_is_half_a_unit_gaussian():
 
 def test_blocks_do_not_show(monkeypatch):
     whole = darcy(5, 2, n_points=8)
-    monkeypatch.setattr("elmonet.problems.darcy._BLOCK_BYTES", 40_000)
+    monkeypatch.setattr("elmonet.problems.darcy_flow._BLOCK_BYTES", 40_000)
     blocks = darcy(5, 2, n_points=8)
     np.testing.assert_allclose(blocks.u_train, whole.u_train, rtol=1e-12)
     np.testing.assert_allclose(blocks.s_test, whole.s_test, rtol=1e-12)

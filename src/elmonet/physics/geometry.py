@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 
 from elmonet.checks import coordinates
 from elmonet.errors import InputError
 from elmonet.interpolation import grid_points
 
 _EQUALS = re.compile(r"\s*(\w+)\s*=\s*([-+.\deE]+)\s*")
+_EXTRA_POINTS = 3  # collocation points in each coordinate of a box, beyond the number of polynomials
 _BASIS_MARGIN = 0.15  # of a domain's bounding box, added on each side for its polynomials
 
 
@@ -81,20 +83,14 @@ class Box:
         ends[self.names[axis]] = (low, high)
         return Box(periodic=self._periodic_letters, **ends)
 
-    def inside(self, degrees: tuple[int, ...], more: int = 3) -> CollocationPoints:
-        """Return a grid of Gauss points, uniform along periodic coordinates.
+    def inside(self, degrees: tuple[int, ...]) -> CollocationPoints:
+        """Return a grid of Gauss points, uniform along periodic coordinates, for polynomials of `degrees`."""
+        return CollocationPoints(grid_points(self._axes(degrees)))
 
-        In each coordinate there are `more` points than polynomials up to its entry of `degrees`.
-        """
-        return CollocationPoints(grid_points(self._axes(degrees, more)))
-
-    def part(self, name: str, degrees: tuple[int, ...], more: int = 3) -> CollocationPoints:
-        """Return points on the face `name`, such as "x=0", or on an edge, "x=0, y=0".
-
-        `degrees`, `more`: see `inside`.
-        """
+    def part(self, name: str, degrees: tuple[int, ...]) -> CollocationPoints:
+        """Return points on the face `name`, "x=0", or the edge "x=0, y=0", for polynomials of `degrees`."""
         fixed = self.fixed(name)
-        axes = self._axes(degrees, more)
+        axes = self._axes(degrees)
         for j, value in fixed.items():
             axes[j] = np.array([value])
         points, normals = grid_points(axes), None
@@ -141,13 +137,11 @@ class Box:
         """
         return grid_points([np.linspace(low, high, count) for low, high in self.corners.T])
 
-    def _axes(self, degrees: tuple[int, ...], more: int) -> list[np.ndarray]:
+    def _axes(self, degrees: tuple[int, ...]) -> list[np.ndarray]:
         axes = []
         for n, low, high, fourier in zip(degrees, self.low, self.high, self.periodic, strict=True):
-            count = n + 1 + more
-            unit = (
-                np.arange(count) / count if fourier else (1 + np.polynomial.legendre.leggauss(count)[0]) / 2
-            )
+            count = n + 1 + _EXTRA_POINTS
+            unit = np.arange(count) / count if fourier else (1 + leggauss(count)[0]) / 2
             axes.append(low + (high - low) * unit)
         return axes
 

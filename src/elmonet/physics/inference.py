@@ -165,9 +165,15 @@ def correct(
 ) -> tuple[np.ndarray, Correction]:
     """Return corrected solutions (N, L), and the record of the correction.
 
-    The residuals of the measured functions, in the modes of the solutions, are predicted from the solutions
-    by ridge regression. The last n of the N functions are those that were measured. `predicted` (N, K): all
-    solutions at the measured points.
+    Let Phi be the modes of the equation's solutions, and z_i the coefficients of solution i in them. A
+    measurement tells the residual of its solution, d_i = Phi^+ (y_i - s_i), without the noise outside of the
+    modes. The residual depends on the function, and the rows ``Phi W z_i = y_i - s_i`` stand for all measured
+    functions together: the library's own problem, T W B = G, with T = Phi and B = (z_i). It is solved by
+    ridge regression, with a ridge for each mode, chosen by exact leave-one-out; a mode that no ridge predicts
+    is left as it is.
+
+    The last n of the N functions are those that were measured. `predicted` (N, K): all solutions at the
+    measured points.
     """
     n = len(measured.y)
     residuals = measured.y - predicted[-n:]

@@ -266,9 +266,9 @@ def _warn_unmet(relative_residual: float, error: float) -> None:
     """Warn of contradicting conditions: they leave a residual however fine the resolution is."""
     if relative_residual > _UNMET_RESIDUAL and error < _UNMET_ERROR:
         warnings.warn(
-            f"the equation does not hold: its residual is {relative_residual:.0%} of its terms at half of the "
-            "points, and a finer resolution changes little. Its conditions do not agree with each other or "
-            "with the equation: perhaps there is one too many.",
+            f"the equation does not hold: its residual is {relative_residual:.0%} of its terms at half of "
+            "the points, and a finer resolution changes little. Its conditions do not agree with each other "
+            "or with the equation: perhaps there is one too many.",
             NumericsWarning,
             stacklevel=4,
         )

@@ -11,8 +11,8 @@
 `solve_burgers`      the solver behind `burgers`, for your own initial values
 """
 
-from elmonet.problems.burgers import burgers, burgers_steps, solve_burgers
-from elmonet.problems.darcy import darcy, darcy_two_valued
+from elmonet.problems.burgers_flow import burgers, burgers_steps, solve_burgers
+from elmonet.problems.darcy_flow import darcy, darcy_two_valued
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode
