@@ -1,4 +1,4 @@
-"""The equations of the gallery, solved by elmonet.physics, against references of another kind."""
+"""The equations of the gallery, solved by elmonet.physics, against independent references."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Three dimensions, and trunks of the user's own."""
+"""Three dimensions, and user-defined trunks."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_random_features():
 
 @pytest.mark.parametrize("conditions", [{}, SQUARE], ids=["without", "with"])
 def test_sines_meet_conditions_up_to_rounding(conditions):
-    """The solution is the first of these functions. Rows of rounding must not count as conditions."""
+    """The solution is the first of these functions. Rows of rounding are no conditions."""
     where = RNG.uniform(size=(60, 2))
     found = poisson(conditions, trunk=lambda n: Sinusoid(n**2, "tensor"), degree=8).solve(
         {"k": K}, None, where

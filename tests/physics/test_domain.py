@@ -1,4 +1,4 @@
-"""Domains that are no boxes: harmonic polynomials and manufactured sources."""
+"""Domains other than boxes: harmonic polynomials and manufactured sources."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_values_on_a_circle_from_input_functions_at_its_points():
 
 
 def test_fluxes_and_a_level():
-    """Fluxes alone leave the level open; its value at one point closes it."""
+    """Fluxes alone determine s up to a constant; its value at one point fixes that."""
 
     def flow(s, u, x, y, nx, ny):
         return nx * s.x + ny * s.y - u.k * along_the_normal(x, y)
@@ -136,7 +136,7 @@ def test_a_nonlinear_equation_in_a_disk():
     assert relative_l2(found.s, np.tile(s_and_source(*found.points.T)[0], (3, 1))) < 1e-8
 
 
-def test_what_is_missing():
+def test_missing_conditions_and_normals_raise():
     with pytest.raises(InputError, match="conditions are missing"):
         solved(Domain(DISK, {"wall": CIRCLE}), laplace, {})
     with pytest.raises(InputError, match=r"asks for the normal \(nx\).*Give normals="):
@@ -151,8 +151,8 @@ def test_what_is_missing():
 
 
 @pytest.mark.parametrize("how", [{}, {"degree": 18}, {"degree": 24}])
-def test_points_that_do_not_bear_a_higher_degree(how):
-    """cos(k y) on a disk: a richer trunk leaves functions open, but nothing is missing."""
+def test_points_that_do_not_support_a_higher_degree(how):
+    """cos(k y) on a disk: a finer trunk leaves functions undetermined, but no condition is missing."""
     k = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
     pde = PDE(
         Domain(DISK, {"wall": CIRCLE}),

@@ -1,4 +1,4 @@
-"""What a new user may get wrong is said in words, with what to do."""
+"""Likely mistakes of a new user raise messages that say what to do."""
 
 import numpy as np
 import pytest

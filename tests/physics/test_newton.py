@@ -1,4 +1,4 @@
-"""Nonlinear equations: against scipy's integrators and closed forms; what fails is named, and never NaN."""
+"""Nonlinear equations against SciPy integrators and closed forms; failures are reported, never NaN."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_bratu_against_a_boundary_value_solver():
     assert not found.result.linear
 
 
-def test_what_does_not_converge_is_left_out_and_named():
+def test_inputs_that_do_not_converge_are_removed_and_reported():
     """Beyond the fold there is no solution; the others are as accurate as without these inputs."""
     k = np.array([0.5, 20.0, 1.0, 5.0, 2.0, 3.0])
     with pytest.warns(NumericsWarning, match=r"2 of 6 inputs did not converge \(the first: row 1\)"):
@@ -64,7 +64,7 @@ def test_steep_solutions_count_in_the_choice_of_the_degree():
     np.testing.assert_allclose(found.s, root * np.tan(root * X), atol=1e-6)
 
 
-def test_a_model_leaves_them_out_too():
+def test_a_model_removes_them_too():
     k = np.concatenate([np.linspace(0.2, 2.5, 30), [9.0]])
     with pytest.warns(NumericsWarning, match="1 of 31"):
         model = AutoELMDeepONet(layers=0, random_state=0).fit({"k": k}, bratu(), X)

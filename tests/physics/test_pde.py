@@ -110,7 +110,7 @@ def _spline(u):
 
 
 def test_inputs_that_look_alike_at_first():
-    """The coefficient is zero in the first inputs: what is linear and shared is asked of all of them."""
+    """The coefficient is zero in the first inputs: linear and shared are decided by all of them."""
     u = np.concatenate([np.zeros((4, len(X))), 0.5 * fields(2)])
     linear = PDE(Box(x=(0, 1)), lambda s, u: s.x + u * s - 1, {"x=0": lambda s, u: s}, degree=16)
     *_, result = linear.solved(u, X, X)
@@ -129,7 +129,7 @@ def _decay(u, power):
     return lambda x, s: 1 - u(x) * s**power
 
 
-def test_what_cannot_be_solved_says_so():
+def test_unsolvable_equations_raise():
     u = fields(2)
     with pytest.raises(InputError, match="conditions are missing"):
         PDE(Box(x=(0, 1)), lambda s, u: s.xx + s**2 - u, {}, degree=8).solve(u, X, X)
@@ -152,7 +152,7 @@ def test_what_cannot_be_solved_says_so():
 
 
 def test_a_model_from_the_equation_alone():
-    """The expected error holds that of the solver, and so do the bands."""
+    """The expected error and the bands include the solver error."""
     data = problems.antiderivative(60, 30, length_scale=0.2)
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}, degree=7)
     model = AutoELMDeepONet(layers=0, random_state=0)

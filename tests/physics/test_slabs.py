@@ -1,4 +1,4 @@
-"""Slabs in time that follow each other give what one piece gives."""
+"""Slabs in time give the same solutions as the whole domain."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_one_and_six_agree(residual):
 
 
 def test_slabs_from_another_coordinate_and_downwards_refused():
-    """Along x as well, if conditions are at its lower end alone; not where nothing begins."""
+    """Slabs along x work too if conditions are at its lower end alone, but not otherwise."""
     u = np.cos(K * X)
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}, degree=6, slabs=5)
     np.testing.assert_allclose(pde.solve(u, X, X).s_train, np.sin(K * X) / K, atol=1e-8)
@@ -100,7 +100,7 @@ def test_slabs_from_another_coordinate_and_downwards_refused():
             PDE(Box(x=(0, 1)), residual, conditions, slabs=3).solve(u, X, X)
 
 
-def test_a_blow_up_in_one_slab_is_named():
+def test_a_blow_up_in_one_slab_is_reported():
     """s' = s^2 from k: 1 / (1/k - t), which ends at t = 1 / k."""
     k = np.array([0.2, 0.3, 0.9, 0.5])
     pde = PDE(

@@ -259,7 +259,7 @@ class CollocationSystem:
         mean = self._factor(self.dense([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes]))
         n = len(next(iter(slopes[0].values())))
         if mean.undetermined and n > 1:
-            for i in np.unique(np.linspace(0, n - 1, _PIVOT_FUNCTIONS).astype(int)):
+            for i in np.unique(np.linspace(0, n - 1, _PIVOT_FUNCTIONS).astype(int)).tolist():
                 factor = self._factor(self.dense(slopes, i))
                 if not factor.undetermined:
                     return factor

@@ -104,8 +104,13 @@ class SpectralSolution:
 def march(
     equation: Equation, inputs: InputFields, resolution: Resolution, progress: Progress | None = None
 ) -> SpectralSolution:
-    """Solve an equation for all inputs at this resolution."""
-    domain, symbols, axis = equation.domain, equation.symbols, equation.marching_axis
+    """Solve an equation for all inputs at this resolution, one slab after the other."""
+    domain, unknowns, axis, n = (
+        equation.domain,
+        equation.symbols.unknowns,
+        equation.marching_axis,
+        inputs.count,
+    )
     if resolution.slabs > 1 and axis is None:
         raise InputError(
             "slabs are for equations that start at one end: with conditions at one end of a coordinate, "
@@ -114,40 +119,29 @@ def march(
     low, high = (0.0, 1.0) if axis is None else domain.corners[:, axis]
     edges = np.linspace(low, high, resolution.slabs + 1)
     slabs: list[Slab] = []
-    steps, converged = np.zeros(inputs.count, int), np.ones(inputs.count, bool)
-    squares: list[np.ndarray] = []
-    relative_residual = 0.0
-    few = np.unique(np.linspace(0, inputs.count - 1, _CHECKED_FUNCTIONS).astype(int))
-    linear = shared = True
+    steps, converged = np.zeros(n, int), np.ones(n, bool)
+    linear, shared, relative_residual = True, True, 0.0
+    mean_squares: list[np.ndarray] = []
+    few = np.unique(np.linspace(0, n - 1, _CHECKED_FUNCTIONS).astype(int))
     for k in range(resolution.slabs):
         box = domain if resolution.slabs == 1 else domain.between(axis, edges[k], edges[k + 1])
         basis = equation.basis(box, resolution.degrees)
-        blocks = _blocks(equation, box, basis, resolution.degrees, first=k == 0)
-        u = [inputs.evaluate(block.points, block.input_keys) for block in blocks]
-        interior = blocks[0].points
-        if k == 0 or axis is None:
-            start = _initial_guess(equation, interior, inputs.count)
-        else:
-            face = box.part(f"{symbols.coordinates[axis]}={edges[k]:.17g}", resolution.degrees)
-            joint, at_face = _continuity(slabs[-1], symbols, blocks[0].orders_in(axis), axis, face, basis)
-            blocks.append(joint)
-            u.append(at_face)
-            frozen = interior.copy()  # constant in time: the values at the end of the last slab
-            frozen[:, axis] = edges[k]
-            start = list(slabs[-1].values(frozen).values())
+        before = slabs[-1] if slabs else None
+        blocks, u, start = _discretise(equation, inputs, box, basis, resolution.degrees, before)
         T = None
         if equation.nearly_dependent:
-            T = basis.derivative(np.concatenate([b.points for b in blocks]), symbols.orders(""))
-        width = basis.width_ * len(symbols.unknowns)
-        system = CollocationSystem(blocks, u, inputs.count, width, T)
-        solved = system.solve(_project(start, basis, interior), _slab_progress(progress, k, resolution.slabs))
+            T = basis.derivative(np.concatenate([block.points for block in blocks]), (0,) * len(domain.names))
+        width = basis.width_ * len(unknowns)
+        solved = CollocationSystem(blocks, u, n, width, T).solve(
+            start, _slab_progress(progress, k, resolution.slabs)
+        )
         if solved.undetermined:
             raise UnderdeterminedError(
                 f"the equation and its conditions leave {solved.undetermined} of {width} unknowns open: "
                 "conditions are missing. Give one for each face that needs one. If an equation has no "
                 "solution near zero, say where to begin: start=lambda x: ..."
             )
-        slabs.append(Slab(basis, solved.c, symbols.unknowns))
+        slabs.append(Slab(basis, solved.c, unknowns))
         steps = np.maximum(steps, solved.steps)
         converged &= solved.converged
         linear, shared = linear and solved.linear, shared and solved.shared
@@ -155,8 +149,8 @@ def march(
         u_checked = {key: values[checked] for key, values in u[0].items()}
         shares = blocks[0].relative_residual(solved.c[checked], u_checked)
         relative_residual = max(relative_residual, float(shares.max(initial=0.0)))
-        squares.append(np.mean(blocks[0].values(solved.c, u[0]) ** 2, axis=(1, 2)))
-    residuals = np.sqrt(np.mean(squares, axis=0))
+        mean_squares.append(np.mean(blocks[0].values(solved.c, u[0]) ** 2, axis=(1, 2)))
+    residuals = np.sqrt(np.mean(mean_squares, axis=0))
     return SpectralSolution(
         axis, edges, slabs, residuals, steps, converged, linear, shared, relative_residual
     )
@@ -166,15 +160,36 @@ def _slab_progress(progress: Progress | None, k: int, slabs: int) -> Progress | 
     return None if progress is None else lambda done: progress((k + done) / slabs)
 
 
-def _blocks(
-    equation: Equation, box: Any, basis: Any, degrees: tuple[int, ...], *, first: bool
-) -> list[ResidualBlock]:
-    """Return the equation, and the conditions that hold on this slab."""
-    blocks = [ResidualBlock(equation.residual, box.inside(degrees), equation.symbols, basis)]
+def _discretise(
+    equation: Equation,
+    inputs: InputFields,
+    box: Any,
+    basis: Any,
+    degrees: tuple[int, ...],
+    before: Slab | None,
+) -> tuple[list[ResidualBlock], list[dict[Key, np.ndarray]], np.ndarray | None]:
+    """Return the equation and the conditions of a slab, the inputs of each, and coefficients to start from.
+
+    A slab continues the one `before`, and starts from its final values, constant in time.
+    """
+    symbols, axis = equation.symbols, equation.marching_axis
+    blocks = [ResidualBlock(equation.residual, box.inside(degrees), symbols, basis)]
     for name, condition in equation.conditions.items():
-        if first or equation.marching_axis not in equation.domain.fixed(name):
-            blocks.append(ResidualBlock(condition, box.part(name, degrees), equation.symbols, basis))
-    return blocks
+        if before is None or axis not in equation.domain.fixed(name):
+            blocks.append(ResidualBlock(condition, box.part(name, degrees), symbols, basis))
+    u = [inputs.evaluate(block.points, block.input_keys) for block in blocks]
+    interior = blocks[0].points
+    if before is None or axis is None:
+        start = _initial_guess(equation, interior, inputs.count)
+    else:
+        face = box.part(f"{symbols.coordinates[axis]}={box.low[axis]:.17g}", degrees)
+        continuity, ends = _continuity(before, symbols, blocks[0].orders_in(axis), axis, face, basis)
+        blocks.append(continuity)
+        u.append(ends)
+        frozen = interior.copy()
+        frozen[:, axis] = box.low[axis]
+        start = list(before.values(frozen).values())
+    return blocks, u, _project(start, basis, interior)
 
 
 def _continuity(
@@ -217,7 +232,7 @@ def _initial_guess(equation: Equation, points: np.ndarray, n: int) -> list[np.nd
     return [np.tile(np.broadcast_to(own, len(points)), (n, 1)) for own in values]
 
 
-def _project(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -> Any:
+def _project(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -> np.ndarray | None:
     """Return the coefficients (n, k p) of functions with these values at points; None: zero."""
     if start is None:
         return None
