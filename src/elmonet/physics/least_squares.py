@@ -87,13 +87,13 @@ class CollocationSystem:
         values: np.ndarray | None = None,
     ):
         self.blocks, self.inputs, self.n, self.width = blocks, inputs, n, width
+        self._ends = np.cumsum([block.count for block in blocks])[:-1]
         self._alike = True  # as long as most functions converge with one preconditioner
         self._values = None if values is None else block_diag(*[values] * (width // values.shape[1]))
         self.weights = [np.ones((block.equations, 1)) for block in blocks]
         slopes = self.slopes(np.zeros((1, width)), slice(0, 1))
         rounding = 0.0 if values is None else _ZERO_ROW * float(np.linalg.norm(values, axis=1).max())
-        ends = np.cumsum([block.count for block in blocks])[:-1]
-        for i, rows in enumerate(np.split(self.dense(slopes), ends)):
+        for i, rows in enumerate(np.split(self.dense(slopes), self._ends)):
             # Rows are scaled to size one, so that units do not matter. But rows of a condition that all
             # basis functions meet up to rounding, as sines do at their zeros, stay as small as they are.
             rows = rows.reshape(blocks[i].equations, -1, width)
@@ -125,6 +125,17 @@ class CollocationSystem:
         """Return the weighted slopes of each block for coefficients c (n, p) of the functions `which`."""
         each = zip(self.blocks, self.inputs, self.weights, strict=True)
         return [{k: w * own for k, own in b.slopes(c, _select(u, which)).items()} for b, u, w in each]
+
+    def times(self, slopes: Slopes, c: np.ndarray) -> np.ndarray:
+        """Return the Jacobians times c (n, p), without forming them: (n, R)."""
+        each = zip(self.blocks, slopes, strict=True)
+        return np.concatenate([block.times(s, c).reshape(len(c), -1) for block, s in each], axis=1)
+
+    def transposed(self, slopes: Slopes, r: np.ndarray) -> np.ndarray:
+        """Return the transposed Jacobians times r (n, R): (n, p)."""
+        each = zip(self.blocks, slopes, np.split(r, self._ends, axis=1), strict=True)
+        total: Any = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in each)
+        return total
 
     def dense(self, slopes: Slopes, i: int = 0) -> np.ndarray:
         """Return the Jacobian (R, p) of function i of these slopes."""
@@ -214,20 +225,8 @@ class CollocationSystem:
 
         `sizes` (n,): the magnitude of the terms in the rows, which sets their rounding.
         """
-        blocks = self.blocks
-        ends = np.cumsum([block.count for block in blocks])[:-1]
-
-        def times(v: np.ndarray) -> np.ndarray:
-            each = zip(blocks, slopes, strict=True)
-            return np.concatenate([b.times(s, v).reshape(len(v), -1) for b, s in each], axis=1)
-
-        def gradient(r: np.ndarray) -> np.ndarray:
-            each = zip(blocks, slopes, np.split(r, ends, axis=1), strict=True)
-            total: Any = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in each)
-            return factor.scaled_transposed(total)
-
         rest, d = -r, np.zeros((len(r), self.width))
-        g = gradient(rest)
+        g = factor.scaled_transposed(self.transposed(slopes, rest))
         q, size = g, np.einsum("np,np->n", g, g)
         rounding = (_GRADIENT_ROUNDING * sizes) ** 2
         solved, unsolved = (
@@ -239,12 +238,12 @@ class CollocationSystem:
             if not active.any():
                 break
             v = factor.scaled(q)
-            w = times(v)
+            w = self.times(slopes, v)
             length = np.einsum("nr,nr->n", w, w)
             along = np.divide(size, length, out=np.zeros_like(size), where=active & (length > 0))[:, None]
             d += along * v
             rest -= along * w
-            g = gradient(rest)
+            g = factor.scaled_transposed(self.transposed(slopes, rest))
             new = np.einsum("np,np->n", g, g)
             q = g + np.divide(new, size, out=np.zeros_like(size), where=size > 0)[:, None] * q
             size = np.where(active, new, size)

@@ -67,8 +67,9 @@ def darcy(
         s = solve_darcy(kappa[:, :-n_sensors, :-n_sensors]).reshape(n, -1)
         return kappa[:, -n_sensors:, -n_sensors:].copy(), s  # a copy, so that the large array is freed
 
-    grids = {"sensors": sensors, "points": points, "dimension": 2}
-    return train_and_test(draw, n_train, n_test, seed, **grids, name="darcy", block=block)
+    return train_and_test(
+        draw, n_train, n_test, seed, sensors=sensors, points=points, dimension=2, block=block, name="darcy"
+    )
 
 
 def darcy_two_valued(
@@ -126,8 +127,10 @@ def darcy_two_valued(
         s = np.stack([solve_darcy_jumps(kappa)[::refined, ::refined].ravel() for kappa in kappas])
         return _two_valued(waves, to_points), s
 
-    grids = {"sensors": points, "points": points, "dimension": 2}
-    return train_and_test(draw, n_train, n_test, seed, **grids, name="darcy_two_valued", block=block)
+    name = "darcy_two_valued"
+    return train_and_test(
+        draw, n_train, n_test, seed, sensors=points, points=points, dimension=2, block=block, name=name
+    )
 
 
 def _two_valued(waves: np.ndarray, to_values: np.ndarray) -> np.ndarray:

@@ -160,11 +160,15 @@ def train_and_test(
     return OperatorData(*train, *test, sensors, points, name)
 
 
-def _in_blocks(draw: Draw, n: int, rng: np.random.Generator, block: int | None) -> tuple[np.ndarray, ...]:
+def _in_blocks(
+    draw: Draw, n: int, rng: np.random.Generator, block: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw n functions, at most `block` at a time."""
     if block is None or block >= n:
         return draw(n, rng)
     blocks = [draw(min(block, n - start), rng) for start in range(0, n, block)]
-    return tuple(np.concatenate(own) for own in zip(*blocks, strict=True))
+    u, s = (np.concatenate(own) for own in zip(*blocks, strict=True))
+    return u, s
 
 
 def uniform_grid(size: int, name: str, minimum: int = 2) -> np.ndarray:
