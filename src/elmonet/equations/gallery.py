@@ -189,7 +189,7 @@ def compare(problem: Problem, predicted: Any, truth: Any) -> dict[str, float]:
     for name, values in truth.items():
         pair = predicted[name][:, away], values[:, away]
         if name == "p":
-            pair = tuple(own - own.mean(axis=1, keepdims=True) for own in pair)
+            pair = tuple(values - values.mean(axis=1, keepdims=True) for values in pair)
         errors[name] = relative_l2(*pair)
     return errors
 
@@ -244,8 +244,8 @@ def _fields(problem: Problem, predicted: Any, truth: Any) -> list[tuple[str, Any
     if not isinstance(truth, dict):
         return [("s", predicted, truth, everywhere)]
     away = problem.module.AWAY
-    speeds = (np.hypot(own["v"], own["w"]) for own in (predicted, truth))
-    pressures = (own["p"] - own["p"][:, away].mean(axis=1, keepdims=True) for own in (predicted, truth))
+    speeds = (np.hypot(flow["v"], flow["w"]) for flow in (predicted, truth))
+    pressures = (flow["p"] - flow["p"][:, away].mean(axis=1, keepdims=True) for flow in (predicted, truth))
     return [("speed", *speeds, away), ("pressure", *pressures, away)]
 
 

@@ -94,7 +94,7 @@ def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution
         size = float(np.prod(degrees + 1))
         affordable = size <= limit and n * count * (size * unknowns) ** 2 <= _MAX_SLAB_WORK
         (slabs if affordable else beyond).append(Resolution(tuple(degrees.tolist()), count))
-    beyond = [own for own in beyond if (own.slabs > 1) == bool(slabs)]
+    beyond = [candidate for candidate in beyond if (candidate.slabs > 1) == bool(slabs)]
     return whole + slabs + beyond[:1]
 
 
@@ -157,7 +157,7 @@ def _change(coarse: SpectralSolution, fine: SpectralSolution, points: np.ndarray
     if not converged.any():
         return np.inf
     values = coarse.values(points), fine.values(points)
-    sizes = {name: float(np.sqrt(np.mean(own[converged] ** 2))) for name, own in values[1].items()}
+    sizes = {name: float(np.sqrt(np.mean(field[converged] ** 2))) for name, field in values[1].items()}
     largest = max(sizes.values()) or 1.0
     units = {name: max(size, _ZERO_UNKNOWN * largest) for name, size in sizes.items()}
     scaled = (np.concatenate([each[n][converged] / units[n] for n in units], axis=1) for each in values)

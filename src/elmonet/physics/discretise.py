@@ -98,14 +98,14 @@ class ResidualBlock:
         s = Field("s", symbols.coordinates, symbols.unknowns, {}, requested)
         u = Field("u", symbols.coordinates, symbols.inputs, {}, self.input_keys)
         values = as_tuple(residual(s, u, **self._arguments))
-        self.equations = len([np.asarray(own) for own in values])  # asarray requests a bare s
+        self.equations = len([np.asarray(value) for value in values])  # asarray requests a bare s
         if not requested:
             raise InputError(
                 "a residual must depend on s or its derivatives, such as s.x - u; this one does not."
             )
         self.unknown_keys = sorted(requested)
         derivatives = {letters for _, letters in requested}
-        self._T = {own: basis.derivative(self.points, symbols.orders(own)) for own in derivatives}
+        self._T = {letters: basis.derivative(self.points, symbols.orders(letters)) for letters in derivatives}
         self._width = basis.width_
         self._require_analytic()
 
@@ -157,7 +157,7 @@ class ResidualBlock:
         """
         fields, slopes, r = self._fields(c), self.slopes(c, u), self.values(c, u)
         terms = {key: slopes[key] * fields[key][:, None] for key in self.unknown_keys}
-        size = np.abs(r - sum(terms.values())) + sum(np.abs(own) for own in terms.values())
+        size = np.abs(r - sum(terms.values())) + sum(np.abs(term) for term in terms.values())
         length = np.linalg.norm(c, axis=1)[:, None, None]
         largest = sum(
             np.abs(slopes[key]) * np.linalg.norm(self._T[key[1]], axis=1) * length
@@ -180,7 +180,7 @@ class ResidualBlock:
         letters = self._symbols.coordinates
         known: dict[str, Any] = dict(zip(letters, where.points.T, strict=True)) | self._symbols.constants
         if where.normals is not None:
-            known |= {f"n{letter}": own for letter, own in zip(letters, where.normals.T, strict=True)}
+            known |= {f"n{letter}": normal for letter, normal in zip(letters, where.normals.T, strict=True)}
         if not callable(self._residual):
             raise InputError(
                 "a residual is a function that is zero for a solution, such as lambda s, u: s - 1; got "
@@ -236,7 +236,7 @@ class ResidualBlock:
         inputs = Field("u", symbols.coordinates, symbols.inputs, u)
         with np.errstate(all="ignore"):  # functions with non-finite residuals are reported as not converged
             values = as_tuple(self._residual(unknowns, inputs, **self._arguments))
-        return np.stack([_broadcast(own, (n, len(self.points))) for own in values], axis=1)
+        return np.stack([_broadcast(value, (n, len(self.points))) for value in values], axis=1)
 
 
 def as_tuple(values: Any) -> Any:
@@ -249,7 +249,7 @@ def _broadcast(value: Any, shape: tuple[int, int]) -> np.ndarray:
     values = np.asarray(value)
     numeric = values.dtype.kind in "fciub"
     sizes = zip(values.shape[::-1], shape[::-1], strict=False)
-    if not numeric or values.ndim > 2 or any(own not in (1, expected) for own, expected in sizes):
+    if not numeric or values.ndim > 2 or any(size not in (1, expected) for size, expected in sizes):
         raise InputError(
             f"a residual returns one number for each function and point, an array {shape}, as s.x - u does; "
             "several equations are a tuple, (first, second). Got "

@@ -80,7 +80,7 @@ class Field(NDArrayOperatorsMixin):
         return np.asarray(self._get(""), dtype=dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        arrays = [own._get("") if isinstance(own, Field) else own for own in inputs]
+        arrays = [value._get("") if isinstance(value, Field) else value for value in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
     def _get(self, letters: str) -> np.ndarray:
@@ -148,7 +148,9 @@ class InputFields:
 
     def subset(self, rows: np.ndarray) -> InputFields:
         """Return the samples in `rows`."""
-        return self._with(_values={name: own[rows] for name, own in self._values.items()}, count=len(rows))
+        return self._with(
+            _values={name: values[rows] for name, values in self._values.items()}, count=len(rows)
+        )
 
     def with_lower_degrees(self) -> InputFields:
         """Return each sample three times: with the usual splines, and with two lower spline degrees."""

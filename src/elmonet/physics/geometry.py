@@ -75,7 +75,7 @@ class Box:
 
     @property
     def _periodic_letters(self) -> str:
-        return "".join(name for name, own in zip(self.names, self.periodic, strict=True) if own)
+        return "".join(name for name, periodic in zip(self.names, self.periodic, strict=True) if periodic)
 
     def between(self, axis: int, low: float, high: float) -> Box:
         """Return the slab of the box with coordinate `axis` between `low` and `high`."""
@@ -185,12 +185,12 @@ class Domain:
             raise InputError(f"names must hold one letter for each of the {d} coordinates, got {names!r}.")
         self.boundary = {name: coordinates(points, dimension=d) for name, points in boundary.items()}
         self.normals = {}
-        for name, own in (normals or {}).items():
-            if name not in self.boundary or np.shape(own) != self.boundary[name].shape:
+        for name, vectors in (normals or {}).items():
+            if name not in self.boundary or np.shape(vectors) != self.boundary[name].shape:
                 raise InputError(
                     f"normals must have the names and shapes of the boundary's points; check {name!r}."
                 )
-            self.normals[name] = np.asarray(own, float)
+            self.normals[name] = np.asarray(vectors, float)
         self.periodic = (False,) * d
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ def check_points(domain: Box | Domain, points: np.ndarray) -> None:
     if outside.any():
         row = int(np.flatnonzero(outside.any(axis=1))[0])
         low_text, high_text, got = (
-            f"({', '.join(f'{v:g}' for v in own)})" for own in (low, high, points[row])
+            f"({', '.join(f'{v:g}' for v in point)})" for point in (low, high, points[row])
         )
         raise InputError(
             f"points must lie in the domain, {', '.join(domain.names)} from {low_text} to {high_text}; row "

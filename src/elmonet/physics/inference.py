@@ -63,8 +63,8 @@ class Measurements:
             )
         n = len(next(iter(u.values()))) if isinstance(u, dict) else len(np.atleast_2d(u))
         columns, sizes = [], []
-        for name, own in components.items():
-            values = np.atleast_2d(np.asarray(own, float))
+        for name, component in components.items():
+            values = np.atleast_2d(np.asarray(component, float))
             values = values.reshape(len(values), -1)
             if values.shape != (n, len(where)) or np.isinf(values).any():
                 raise InputError(
@@ -187,7 +187,7 @@ def correct(
     orthonormal, R = np.linalg.qr(Vt[:m, solutions.shape[1] :].T)
     modes = orthonormal.T
     each = zip(residuals, known, strict=True)
-    d = np.array([np.linalg.lstsq(modes[:, own].T, r[own])[0] for r, own in each])
+    d = np.array([np.linalg.lstsq(modes[:, observed].T, r[observed])[0] for r, observed in each])
     rest = np.where(known, residuals - d @ modes, 0.0)
     freedom = known.sum() - n * m
     variance = float(np.sum(rest**2) / freedom) if freedom > 0 else 0.0
@@ -195,7 +195,7 @@ def correct(
     corrected = residuals - left_out @ modes
     used = bool(np.nansum(corrected**2) < np.nansum(residuals**2))
     size = float(np.sqrt(np.nanmean(measured.y**2))) or 1.0
-    before, after = (_noise_free_error(own, measured.y, variance) for own in (residuals, corrected))
+    before, after = (_noise_free_error(errors, measured.y, variance) for errors in (residuals, corrected))
     if used:
         at_points = solve_triangular(R, Vt[:m, : solutions.shape[1]], trans="T")
         solutions = solutions + product(product(z, W), at_points)

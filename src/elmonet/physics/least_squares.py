@@ -112,7 +112,7 @@ class CollocationSystem:
             parts.append(self._gauss_newton(start[which], which, linear))
             if progress is not None:
                 progress(min(1.0, which.stop / self.n))
-        c, steps, converged = (np.concatenate(own) for own in zip(*(p[:3] for p in parts), strict=True))
+        c, steps, converged = (np.concatenate(arrays) for arrays in zip(*(p[:3] for p in parts), strict=True))
         return NewtonResult(c, steps, converged, linear, False, max(p[3] for p in parts))
 
     def residuals(self, c: np.ndarray, which: Any) -> np.ndarray:
@@ -124,7 +124,7 @@ class CollocationSystem:
     def slopes(self, c: np.ndarray, which: Any) -> Slopes:
         """Return the weighted slopes of each block for coefficients c (n, p) of the functions `which`."""
         each = zip(self.blocks, self.inputs, self.weights, strict=True)
-        return [{k: w * own for k, own in b.slopes(c, _select(u, which)).items()} for b, u, w in each]
+        return [{k: w * slope for k, slope in b.slopes(c, _select(u, which)).items()} for b, u, w in each]
 
     def times(self, slopes: Slopes, c: np.ndarray) -> np.ndarray:
         """Return the Jacobians times c (n, p), without forming them: (n, R)."""
@@ -134,13 +134,13 @@ class CollocationSystem:
     def transposed(self, slopes: Slopes, r: np.ndarray) -> np.ndarray:
         """Return the transposed Jacobians times r (n, R): (n, p)."""
         each = zip(self.blocks, slopes, np.split(r, self._ends, axis=1), strict=True)
-        total: Any = sum(b.transposed(s, own.reshape(len(r), b.equations, -1)) for b, s, own in each)
+        total: Any = sum(b.transposed(s, rows.reshape(len(r), b.equations, -1)) for b, s, rows in each)
         return total
 
     def dense(self, slopes: Slopes, i: int = 0) -> np.ndarray:
         """Return the Jacobian (R, p) of function i of these slopes."""
         each = zip(self.blocks, slopes, strict=True)
-        rows = [b.dense({key: own[i] for key, own in s.items()}).reshape(-1, self.width) for b, s in each]
+        rows = [b.dense({key: slope[i] for key, slope in s.items()}).reshape(-1, self.width) for b, s in each]
         return np.concatenate(rows)
 
     def _batches(self) -> list[slice]:
@@ -158,9 +158,9 @@ class CollocationSystem:
             n = which.stop - which.start
             at_zero = self.slopes(np.zeros((n, self.width)), which)
             at_random = self.slopes(np.repeat(random, n, axis=0), which)
-            for one, own, other in zip(first, at_zero, at_random, strict=True):
-                linear = linear and all(np.array_equal(own[key], other[key]) for key in own)
-                shared = shared and all(bool(np.all(own[key] == one[key])) for key in own)
+            for one, zero, other in zip(first, at_zero, at_random, strict=True):
+                linear = linear and all(np.array_equal(zero[key], other[key]) for key in zero)
+                shared = shared and all(bool(np.all(zero[key] == one[key])) for key in zero)
         return shared and linear, linear
 
     def _solve_shared(self) -> NewtonResult:
@@ -249,13 +249,15 @@ class CollocationSystem:
             size = np.where(active, new, size)
         slow = np.flatnonzero(size > unsolved)
         self._alike = self._alike and (2 * len(slow) <= len(r) or few)
-        for i in slow:
+        for i in slow.tolist():
             d[i] = factor.solve_other(self.dense(slopes, i), -r[i])
         return d
 
     def _preconditioner(self, slopes: Slopes) -> JacobianFactor | TruncatedFactor:
         """Factorise the mean Jacobian; where slopes of both signs cancel in it, that of one function."""
-        mean = self._factor(self.dense([{k: s.mean(axis=0)[None] for k, s in own.items()} for own in slopes]))
+        mean = self._factor(
+            self.dense([{k: s.mean(axis=0)[None] for k, s in block.items()} for block in slopes])
+        )
         n = len(next(iter(slopes[0].values())))
         if mean.undetermined and n > 1:
             for i in np.unique(np.linspace(0, n - 1, _PIVOT_FUNCTIONS).astype(int)).tolist():
@@ -271,14 +273,14 @@ class CollocationSystem:
 def _finite(r: np.ndarray, slopes: Slopes) -> np.ndarray:
     """Return which functions (n,) have finite residuals and slopes."""
     finite = np.isfinite(r).all(axis=1)
-    for own in slopes:
-        for slope in own.values():
+    for block in slopes:
+        for slope in block.values():
             finite &= np.isfinite(slope).all(axis=(1, 2))
     return finite
 
 
 def _select(u: dict[Key, np.ndarray], which: Any) -> dict[Key, np.ndarray]:
-    return {key: own[which] for key, own in u.items()}
+    return {key: values[which] for key, values in u.items()}
 
 
 class JacobianFactor:

@@ -96,8 +96,8 @@ class SpectralSolution:
         values = {name: np.empty((len(self.steps), len(points))) for name in self.slabs[0].unknowns}
         for k in np.unique(index):
             here = index == k
-            for name, own in self.slabs[k].values(points[here], orders).items():
-                values[name][:, here] = own
+            for name, field in self.slabs[k].values(points[here], orders).items():
+                values[name][:, here] = field
         return values
 
 
@@ -229,7 +229,7 @@ def _initial_guess(equation: Equation, points: np.ndarray, n: int) -> list[np.nd
     values = as_tuple(equation.start(*points.T))
     if len(values) != len(equation.symbols.unknowns):
         raise InputError(f"start must give {len(equation.symbols.unknowns)} values, got {len(values)}.")
-    return [np.tile(np.broadcast_to(own, len(points)), (n, 1)) for own in values]
+    return [np.tile(np.broadcast_to(value, len(points)), (n, 1)) for value in values]
 
 
 def _project(start: list[np.ndarray] | None, basis: Any, points: np.ndarray) -> np.ndarray | None:

@@ -107,7 +107,7 @@ class PDE:
         self.degree, self.slabs, self.trunk, self.start = degree, slabs, trunk, start
         self.tolerance = number(tolerance, "tolerance", strict=True)
         axes = self.input_axes.values() if isinstance(self.input_axes, dict) else [self.input_axes]
-        if any(set(own) - set(domain.names) for own in axes):
+        if any(set(letters) - set(domain.names) for letters in axes):
             raise InputError(f"input_axes must be coordinates of {domain!r}, got {self.input_axes}.")
         if len(set(self.unknowns)) < len(self.unknowns):
             raise InputError(f"unknowns must have different names, got {self.unknowns}.")
@@ -151,7 +151,7 @@ class PDE:
             s, components = np.stack(list(s.values()), axis=-1), tuple(s)
         u = pairs.u
         if isinstance(u, dict):
-            u = {name: own[:, None] if own.ndim == 1 else own for name, own in u.items()}
+            u = {name: values[:, None] if values.ndim == 1 else values for name, values in u.items()}
         return OperatorData(u, s, None, None, pairs.sensors, pairs.points, "pde", components)
 
     def solved(
@@ -193,7 +193,7 @@ class PDE:
         _warn_unmet(solution.relative_residual, error)
         converged = solution.converged
         _check_converged(converged)
-        values = {name: own[converged] for name, own in solution.values(points).items()}
+        values = {name: field[converged] for name, field in solution.values(points).items()}
         if measured is not None:
             if not converged[-len(measured.y) :].all():
                 raise InputError(
@@ -217,7 +217,7 @@ class PDE:
         )
         s = values[""] if self.unknowns == UNNAMED else values
         if isinstance(u, dict):
-            u = {name: np.asarray(own, float)[converged] for name, own in u.items()}
+            u = {name: np.asarray(values, float)[converged] for name, values in u.items()}
         else:
             u = np.atleast_2d(np.asarray(u, float))[converged]
         return SolvedPairs(u, s, points, inputs.sensors, result)
@@ -242,7 +242,9 @@ class PDE:
         return find_constants(
             measured,
             {name: self.constants[name] for name in self.find},
-            lambda own: self.with_constants(**own)._solution(inputs, resolution=resolution)[0].values,
+            lambda constants: (
+                self.with_constants(**constants)._solution(inputs, resolution=resolution)[0].values
+            ),
         )
 
     def _default_points(self) -> np.ndarray:
@@ -255,11 +257,11 @@ def _correct(
     measured: Measurements, values: dict[str, np.ndarray], predicted: np.ndarray
 ) -> tuple[dict[str, np.ndarray], Correction]:
     """Correct solutions by the measurements, each unknown in units of its own size."""
-    sizes = {name: float(np.sqrt(np.mean(own**2))) or 1.0 for name, own in values.items()}
-    stacked = np.concatenate([own / sizes[name] for name, own in values.items()], axis=1)
+    sizes = {name: float(np.sqrt(np.mean(field**2))) or 1.0 for name, field in values.items()}
+    stacked = np.concatenate([field / sizes[name] for name, field in values.items()], axis=1)
     stacked, correction = correct(measured, stacked, predicted)
     parts = np.split(stacked, len(values), axis=1)
-    return {n: own * sizes[n] for n, own in zip(values, parts, strict=True)}, correction
+    return {n: field * sizes[n] for n, field in zip(values, parts, strict=True)}, correction
 
 
 def _warn_unmet(relative_residual: float, error: float) -> None:

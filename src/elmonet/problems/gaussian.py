@@ -167,7 +167,7 @@ def _in_blocks(
     if block is None or block >= n:
         return draw(n, rng)
     blocks = [draw(min(block, n - start), rng) for start in range(0, n, block)]
-    u, s = (np.concatenate(own) for own in zip(*blocks, strict=True))
+    u, s = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return u, s
 
 
