@@ -82,12 +82,12 @@ def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution
     shared = march(equation, few, Resolution((4,) * d)).shared
     limit = (_MAX_COEFFICIENTS_SHARED if shared else _MAX_COEFFICIENTS) / unknowns
     limit = min(limit, len(domain.points) / 2 if scattered else np.inf)
-    whole: list[Resolution] = []
+    single: list[Resolution] = []
     slabs: list[Resolution] = []
     beyond: list[Resolution] = []
     for degree in _DEGREES:
         width = comb(degree + d, d) if scattered else (degree + 1) ** d
-        (whole if width <= limit else beyond).append(Resolution((degree,) * d))
+        (single if width <= limit else beyond).append(Resolution((degree,) * d))
     for space, time, count in _SLABS if axis is not None and d == 2 and not shared else ():
         degrees = np.full(d, space)
         degrees[axis] = time
@@ -95,7 +95,7 @@ def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution
         affordable = size <= limit and n * count * (size * unknowns) ** 2 <= _MAX_SLAB_WORK
         (slabs if affordable else beyond).append(Resolution(tuple(degrees.tolist()), count))
     beyond = [candidate for candidate in beyond if (candidate.slabs > 1) == bool(slabs)]
-    return whole + slabs + beyond[:1]
+    return single + slabs + beyond[:1]
 
 
 def _given(equation: Equation, few: InputFields, degree: Any, slabs: Any) -> tuple[Resolution, float]:

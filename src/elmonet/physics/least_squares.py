@@ -325,12 +325,12 @@ class TruncatedFactor:
     """
 
     def __init__(self, A: np.ndarray, T: np.ndarray):
-        self._lengths = _column_lengths(A)
-        U, s, Vt = svd(A / self._lengths, full_matrices=False, overwrite_a=True, check_finite=False)
+        lengths = _column_lengths(A)
+        U, s, Vt = svd(A / lengths, full_matrices=False, overwrite_a=True, check_finite=False)
         large = s > _DEPENDENT * s.max(initial=0.0)
-        sizes = np.linalg.norm(product(T / self._lengths, Vt.T), axis=0)
+        sizes = np.linalg.norm(product(T / lengths, Vt.T), axis=0)
         self.undetermined = int(np.count_nonzero(sizes[~large] > _NONZERO * sizes.max(initial=0.0)))
-        self._U, self._to_c = U[:, large], (Vt[large] / s[large, None]) / self._lengths
+        self._U, self._to_c = U[:, large], (Vt[large] / s[large, None]) / lengths
 
     def least_squares(self, F: np.ndarray) -> np.ndarray:
         """Return the rows c (N, p) that minimise |A c - f| for the rows f of F (N, R)."""
