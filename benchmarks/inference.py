@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from elmonet import POD, SLFN, ELMDeepONet, Linear, problems, relative_l2
 from elmonet.problems.chebyshev import chebyshev_nodes, integrate, interpolation_matrix, solve_riccati
-from elmonet.problems.darcy import solve_darcy
+from elmonet.problems.darcy_flow import solve_darcy
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import solve_reaction_diffusion
 

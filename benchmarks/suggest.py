@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, relative_l2
-from elmonet.problems.burgers import cole_hopf, random_waves
+from elmonet.problems.burgers_flow import cole_hopf, random_waves
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, resolution, solve_riccati
-from elmonet.problems.darcy import solve_darcy
+from elmonet.problems.darcy_flow import solve_darcy
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import solve_reaction_diffusion
 

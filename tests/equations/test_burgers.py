@@ -2,7 +2,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from elmonet.equations import burgers
-from elmonet.problems.burgers import cole_hopf, random_waves
+from elmonet.problems.burgers_flow import cole_hopf, random_waves
 
 
 def test_random_initial_values_agree_with_fourier_series_and_scipys_time_steps():
@@ -40,7 +40,7 @@ def test_a_wave_that_is_known_in_closed_form(monkeypatch):
 def test_finer_sums_change_nothing(monkeypatch):
     some = [1, 10, 100]
     s = burgers.reference(3, 2).reshape(3, 101, 101)[..., some]
-    monkeypatch.setattr("elmonet.problems.cole_hopf._NEGLIGIBLE", 60.0)
+    monkeypatch.setattr("elmonet.problems.burgers_flow._NEGLIGIBLE_WIDTHS", 60.0)
     finer = burgers._solution(3, 2, np.linspace(0, 1, 101)[some])
     np.testing.assert_allclose(finer, s, rtol=0, atol=1e-10)
 

@@ -1,4 +1,4 @@
-"""The equations of the gallery, solved by elmonet.physics, against references of another kind."""
+"""The equations of the gallery, solved by elmonet.physics, against independent references."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,8 @@ def test_solutions_agree_with_the_reference_and_state_their_error(name):
     errors = compare(problem, found.s, module.reference(n, seed))
     assert errors.keys() == limits.keys()
     assert all(errors[own] <= limits[own] for own in limits), errors
-    assert max(errors.values()) <= 5 * found.account.error + 1e-11
-    assert not len(found.account.failed)
+    assert max(errors.values()) <= 5 * found.result.error + 1e-11
+    assert not len(found.result.failed)
 
 
 def test_a_pressure_is_compared_up_to_its_level_and_away_from_the_corners():

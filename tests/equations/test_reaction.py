@@ -45,7 +45,7 @@ def test_random_sources_agree_with_finite_differences():
 def test_more_nodes_and_steps_change_nothing(monkeypatch):
     s = reaction.reference(10, 3)
     monkeypatch.setattr(reaction, "_NODES", 160)
-    monkeypatch.setattr("elmonet.problems.reaction_diffusion._FEWEST_STEPS", 100)
+    monkeypatch.setattr("elmonet.problems.heat._FEWEST_STEPS", 100)
     np.testing.assert_allclose(reaction.reference(10, 3), s, rtol=0, atol=1e-9)
 
 

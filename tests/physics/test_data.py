@@ -1,4 +1,4 @@
-"""Measurements used with an equation: better than either alone, constants found, and noise that is told."""
+"""Measurements used with an equation: better than either alone, constants found, noise estimated."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_a_constant_is_found(measured):
 
 
 def test_gaps_and_few_points(measured):
-    """Each function measured at points of its own, a tenth of all."""
+    """Each function is measured at its own tenth of the points."""
     u, s, new, truth = measured
     gappy = np.where(np.random.default_rng(1).random(s.shape) < 0.1, s, np.nan)
     both = fitted(equation(0.015), (u, gappy))
@@ -74,7 +74,7 @@ def test_gaps_and_few_points(measured):
     assert relative_l2(both.predict(new), truth) < 0.5 * relative_l2(alone.predict(new), truth)
 
 
-def test_wrong_data_are_refused_in_words(measured):
+def test_invalid_data_raise(measured):
     u, s, *_ = measured
     for data, words in (
         ((u, s[:, :5]), "give their points"),
@@ -90,7 +90,7 @@ def test_wrong_data_are_refused_in_words(measured):
         AutoELMDeepONet().fit(u, s, POINTS, data=(u, s))
     with pytest.raises(InputError, match="find must name"):
         equation(0.01, find=("k",))
-    with pytest.raises(InputError, match="do not tell"):
+    with pytest.raises(InputError, match="do not determine"):
         PDE(
             Box(x=(0, 1)),
             lambda s, u, k: s.x - u + 0 * k,

@@ -1,4 +1,4 @@
-"""Three dimensions, and trunks of the user's own."""
+"""Three dimensions, and user-defined trunks."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_poisson_in_a_cube():
     found = pde.solved({"k": K}, None, where)
     true = relative_l2(found.s, K[:, None] * hat(*where.T))
     assert true < 2e-3
-    assert true / 3 < found.account.error < 5 * true
+    assert true / 3 < found.result.error < 5 * true
 
 
 def test_heat_in_a_square_with_an_input_of_two_coordinates():
@@ -75,12 +75,12 @@ def test_random_features():
     found = pde.solved({"k": K}, None, where)
     true = relative_l2(found.s, K[:, None] * hat(*where.T))
     assert true < 1e-2
-    assert found.account.error > true / 5
+    assert found.result.error > true / 5
 
 
 @pytest.mark.parametrize("conditions", [{}, SQUARE], ids=["without", "with"])
 def test_sines_meet_conditions_up_to_rounding(conditions):
-    """The solution is the first of these functions. Rows of rounding must not count as conditions."""
+    """The solution is the first of these functions. Rows of rounding are no conditions."""
     where = RNG.uniform(size=(60, 2))
     found = poisson(conditions, trunk=lambda n: Sinusoid(n**2, "tensor"), degree=8).solve(
         {"k": K}, None, where

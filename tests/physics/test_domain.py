@@ -1,4 +1,4 @@
-"""Domains that are no boxes: harmonic polynomials and manufactured sources."""
+"""Domains other than boxes: harmonic polynomials and manufactured sources."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_values_on_a_circle():
         Domain(DISK, {"wall": CIRCLE}), laplace, {"wall": lambda s, u, x, y: s - u.k * harmonic(x, y)}
     )
     assert relative_l2(found.s, K[:, None] * harmonic(*found.points.T)) < 1e-8
-    assert found.account.shared
+    assert found.result.shared
 
 
 def test_values_on_a_circle_from_input_functions_at_its_points():
@@ -58,7 +58,7 @@ def test_values_on_a_circle_from_input_functions_at_its_points():
 
 
 def test_fluxes_and_a_level():
-    """Fluxes alone leave the level open; its value at one point closes it."""
+    """Fluxes alone determine s up to a constant; its value at one point fixes that."""
 
     def flow(s, u, x, y, nx, ny):
         return nx * s.x + ny * s.y - u.k * along_the_normal(x, y)
@@ -96,7 +96,7 @@ def test_an_ellipse_with_a_source():
     )
     true = relative_l2(found.s, K[:, None] * truth(*found.points.T))
     assert true < 1e-6
-    assert found.account.error < 1e-6
+    assert found.result.error < 1e-6
 
 
 def test_a_triangle_and_a_coefficient_for_each_function():
@@ -116,8 +116,8 @@ def test_a_triangle_and_a_coefficient_for_each_function():
         {"k": ()},
     )
     found = pde.solved({"k": k}, None)
-    assert not found.account.shared
-    assert not len(found.account.failed)
+    assert not found.result.shared
+    assert not len(found.result.failed)
     assert relative_l2(found.s, np.exp(k[:, None] * found.points[:, 0])) < 1e-6
 
 
@@ -136,7 +136,7 @@ def test_a_nonlinear_equation_in_a_disk():
     assert relative_l2(found.s, np.tile(s_and_source(*found.points.T)[0], (3, 1))) < 1e-8
 
 
-def test_what_is_missing():
+def test_missing_conditions_and_normals_raise():
     with pytest.raises(InputError, match="conditions are missing"):
         solved(Domain(DISK, {"wall": CIRCLE}), laplace, {})
     with pytest.raises(InputError, match=r"asks for the normal \(nx\).*Give normals="):
@@ -151,8 +151,8 @@ def test_what_is_missing():
 
 
 @pytest.mark.parametrize("how", [{}, {"degree": 18}, {"degree": 24}])
-def test_points_that_do_not_bear_a_higher_degree(how):
-    """cos(k y) on a disk: a richer trunk leaves functions open, but nothing is missing."""
+def test_points_that_do_not_support_a_higher_degree(how):
+    """cos(k y) on a disk: a finer trunk leaves functions undetermined, but no condition is missing."""
     k = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
     pde = PDE(
         Domain(DISK, {"wall": CIRCLE}),
@@ -164,4 +164,4 @@ def test_points_that_do_not_bear_a_higher_degree(how):
     found = pde.solved({"k": k}, None)
     true = relative_l2(found.s, np.cos(k[:, None] * found.points[:, 1]))
     assert true < 1e-4
-    assert found.account.error > true / 5
+    assert found.result.error > true / 5

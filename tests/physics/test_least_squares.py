@@ -6,9 +6,9 @@ import pytest
 from elmonet import ELMDeepONet, Legendre, Linear, Ridge
 from elmonet.physics import PDE, Box
 from elmonet.physics import least_squares as factors
-from elmonet.physics.discretise import Rows
-from elmonet.physics.fields import Basis, Names
-from elmonet.physics.least_squares import System
+from elmonet.physics.discretise import ResidualBlock
+from elmonet.physics.fields import PolynomialBasis, Symbols
+from elmonet.physics.least_squares import CollocationSystem
 
 pytestmark = pytest.mark.numerics
 
@@ -18,13 +18,13 @@ X = np.linspace(0, 1, 30)
 def system(residual, values, degree, d=1):
     """An equation in x (and y) with s = 0 at x = 0, and numbers k as inputs."""
     box = Box(**dict.fromkeys("xy"[:d], (0, 1)))
-    degrees, names = (degree,) * d, Names(box.names, ("",), ("k",))
-    basis = Basis(box.corners, degrees, box.periodic)
+    degrees, names = (degree,) * d, Symbols(box.names, ("",), ("k",))
+    basis = PolynomialBasis(box.corners, degrees, box.periodic)
     parts = (residual, box.inside(degrees)), (lambda s, u: s, box.part("x=0", degrees))
-    blocks = [Rows(own, part, names, basis) for own, part in parts]
+    blocks = [ResidualBlock(own, part, names, basis) for own, part in parts]
     u = {("k", ""): np.asarray(values, float)[:, None]}
-    inputs = [{key: u[key] for key in block.needs} for block in blocks]
-    return System(blocks, inputs, len(values), basis.width_), basis
+    inputs = [{key: u[key] for key in block.input_keys} for block in blocks]
+    return CollocationSystem(blocks, inputs, len(values), basis.width_), basis
 
 
 def jacobian(own, c, i):
@@ -69,18 +69,13 @@ def test_against_dense_gauss_newton(values, d, degree, residuals, monkeypatch):
 def test_the_jacobian_and_its_products():
     own, _ = system(lambda s, u: s.x * s + u.k * s.x - 1, [1.0, 2.0], degree=5)
     c = np.random.default_rng(0).normal(size=(1, own.width))
-    slopes = own._at(c, [1])
+    slopes = own.slopes(c, [1])
     J = jacobian(own, c[0], 1)
     np.testing.assert_allclose(own.dense(slopes), J, atol=1e-10)
     d = np.random.default_rng(1).normal(size=(1, own.width))
-    ahead = [b.times(s, d).ravel() for b, s in zip(own.blocks, slopes, strict=True)]
-    np.testing.assert_allclose(np.concatenate(ahead), J @ d[0], atol=1e-10)
-    r = np.random.default_rng(2).normal(size=len(J))
-    rows = np.split(r, [own.blocks[0].count])
-    back = sum(
-        b.transposed(s, one.reshape(1, 1, -1)) for b, s, one in zip(own.blocks, slopes, rows, strict=True)
-    )
-    np.testing.assert_allclose(back[0], J.T @ r, atol=1e-10)
+    np.testing.assert_allclose(own.times(slopes, d)[0], J @ d[0], atol=1e-10)
+    r = np.random.default_rng(2).normal(size=(1, len(J)))
+    np.testing.assert_allclose(own.transposed(slopes, r)[0], J.T @ r[0], atol=1e-10)
 
 
 def joint(A, F, B):
@@ -98,7 +93,7 @@ def test_two_steps_are_the_joint_least_squares_problem(d):
     found = own.solve(None)
     assert found.shared
     zero = np.zeros((1, own.width))
-    A = own.dense(own._at(zero, slice(0, 1)))
+    A = own.dense(own.slopes(zero, slice(0, 1)))
     F = -own.residuals(np.repeat(zero, 7, axis=0), slice(None)).T
     B = rng.normal(size=(4, 7))
     np.testing.assert_allclose(found.c.T @ np.linalg.pinv(B), joint(A, F, B), atol=1e-9)

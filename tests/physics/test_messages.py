@@ -1,4 +1,4 @@
-"""What a new user may get wrong is said in words, with what to do."""
+"""Likely mistakes of a new user raise messages that say what to do."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_domains():
         Box(x=(1, 0))
     with pytest.raises(InputError, match="from a lower to a higher"):
         Box(x=1)
-    with pytest.raises(InputError, match="periodic names coordinates"):
+    with pytest.raises(InputError, match="periodic must name coordinates"):
         Box(x=(0, 1), periodic="y")
     with pytest.raises(InputError, match="one to three"):
         Box()

@@ -1,4 +1,4 @@
-"""Nonlinear equations: against scipy's integrators and closed forms; what fails is named, and never NaN."""
+"""Nonlinear equations against SciPy integrators and closed forms; failures are reported, never NaN."""
 
 import numpy as np
 import pytest
@@ -35,19 +35,19 @@ def test_bratu_against_a_boundary_value_solver():
     k = np.array([0.1, 0.5, 1.0, 2.0, 3.0, 3.4])
     found = bratu().solved({"k": k}, None, X)
     assert relative_l2(found.s, np.array([lower_branch(own) for own in k])) < 1e-7
-    assert found.account.error < 1e-8
-    assert not found.account.linear
+    assert found.result.error < 1e-8
+    assert not found.result.linear
 
 
-def test_what_does_not_converge_is_left_out_and_named():
+def test_inputs_that_do_not_converge_are_removed_and_reported():
     """Beyond the fold there is no solution; the others are as accurate as without these inputs."""
     k = np.array([0.5, 20.0, 1.0, 5.0, 2.0, 3.0])
     with pytest.warns(NumericsWarning, match=r"2 of 6 inputs did not converge \(the first: row 1\)"):
         found = bratu().solved({"k": k}, None, X)
-    np.testing.assert_array_equal(found.account.failed, [1, 3])
+    np.testing.assert_array_equal(found.result.failed, [1, 3])
     np.testing.assert_array_equal(found.u["k"], k[[0, 2, 4, 5]])
-    assert "rows 1, 3" in str(found.account)
-    assert found.account.error < 1e-8
+    assert "rows 1, 3" in str(found.result)
+    assert found.result.error < 1e-8
     assert relative_l2(found.s, np.array([lower_branch(own) for own in found.u["k"]])) < 1e-7
     with pytest.raises(InputError, match="did not converge for any input"):
         bratu().solve({"k": np.array([5.0, 20.0])}, None, X)
@@ -60,11 +60,11 @@ def test_steep_solutions_count_in_the_choice_of_the_degree():
     with pytest.warns(NumericsWarning, match="1 of 4"):
         found = pde.solved({"k": k}, None, X)
     root = np.sqrt(k[:3, None])
-    np.testing.assert_array_equal(found.account.failed, [3])
+    np.testing.assert_array_equal(found.result.failed, [3])
     np.testing.assert_allclose(found.s, root * np.tan(root * X), atol=1e-6)
 
 
-def test_a_model_leaves_them_out_too():
+def test_a_model_removes_them_too():
     k = np.concatenate([np.linspace(0.2, 2.5, 30), [9.0]])
     with pytest.warns(NumericsWarning, match="1 of 31"):
         model = AutoELMDeepONet(layers=0, random_state=0).fit({"k": k}, bratu(), X)
@@ -82,7 +82,7 @@ def test_a_residual_that_is_not_finite_did_not_converge():
     for residual in (lambda s, u: s.x - np.log(u), lambda s, u: s.x + s**2 - np.log(u)):
         with pytest.warns(NumericsWarning, match="1 of 3"):
             found = PDE(Box(x=(0, 1)), residual, START).solved(np.stack([u[1], -u[0], u[0]]), X, X)
-        np.testing.assert_array_equal(found.account.failed, [1])
+        np.testing.assert_array_equal(found.result.failed, [1])
         assert np.isfinite(found.s).all()
         np.testing.assert_allclose(found.s[1], 0, atol=1e-12)
 

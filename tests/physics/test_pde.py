@@ -35,9 +35,9 @@ def test_poisson_on_a_square():
     faces = dict.fromkeys(("x=0", "x=1", "y=0", "y=1"), lambda s, u: s)
     pde = PDE(Box(x=(0, 1), y=(0, 1)), lambda s, u: s.xx + s.yy - u, faces)
     assert relative_l2(pde.solve(u, grid, grid).s_train, s) < 1e-5
-    *_, account = pde.solved(u, grid, grid)
-    assert account.linear
-    assert account.shared
+    *_, result = pde.solved(u, grid, grid)
+    assert result.linear
+    assert result.shared
 
 
 def test_nonlinear_reaction_against_an_integrator():
@@ -54,10 +54,10 @@ def test_nonlinear_reaction_against_an_integrator():
     found = pde.solve(u, X, points)
     truth = [_reaction(own, points[:, 0]) for own in u]
     assert relative_l2(found.s_train, np.array(truth)) < 1e-4
-    *_, account = pde.solved(u, X, points)
-    assert not account.linear
-    assert account.steps.max() <= 6
-    assert account.error < 1e-3
+    *_, result = pde.solved(u, X, points)
+    assert not result.linear
+    assert result.steps.max() <= 6
+    assert result.error < 1e-3
 
 
 def _reaction(u, where):
@@ -110,15 +110,15 @@ def _spline(u):
 
 
 def test_inputs_that_look_alike_at_first():
-    """The coefficient is zero in the first inputs: what is linear and shared is asked of all of them."""
+    """The coefficient is zero in the first inputs: linear and shared are decided by all of them."""
     u = np.concatenate([np.zeros((4, len(X))), 0.5 * fields(2)])
     linear = PDE(Box(x=(0, 1)), lambda s, u: s.x + u * s - 1, {"x=0": lambda s, u: s}, degree=16)
-    *_, account = linear.solved(u, X, X)
-    assert account.linear
-    assert not account.shared
+    *_, result = linear.solved(u, X, X)
+    assert result.linear
+    assert not result.shared
     nonlinear = PDE(Box(x=(0, 1)), lambda s, u: s.x + u * s**2 - 1, {"x=0": lambda s, u: s}, degree=16)
-    *_, account = nonlinear.solved(u, X, X)
-    assert not account.linear
+    *_, result = nonlinear.solved(u, X, X)
+    assert not result.linear
     for pde, power in ((linear, 1), (nonlinear, 2)):
         found = pde.solve(u, X, X).s_train[-1]
         end = solve_ivp(_decay(_spline(u[-1]), power), (0, 1), [0.0], rtol=1e-10, atol=1e-12).y[0, -1]
@@ -129,7 +129,7 @@ def _decay(u, power):
     return lambda x, s: 1 - u(x) * s**power
 
 
-def test_what_cannot_be_solved_says_so():
+def test_unsolvable_equations_raise():
     u = fields(2)
     with pytest.raises(InputError, match="conditions are missing"):
         PDE(Box(x=(0, 1)), lambda s, u: s.xx + s**2 - u, {}, degree=8).solve(u, X, X)
@@ -152,7 +152,7 @@ def test_what_cannot_be_solved_says_so():
 
 
 def test_a_model_from_the_equation_alone():
-    """The expected error holds that of the solver, and so do the bands."""
+    """The expected error and the bands include the solver error."""
     data = problems.antiderivative(60, 30, length_scale=0.2)
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}, degree=7)
     model = AutoELMDeepONet(layers=0, random_state=0)
@@ -165,7 +165,7 @@ def test_a_model_from_the_equation_alone():
     summary = model.summary()
     assert f"Expected error:   {percent(model.expected_error_)} " in summary  # with that of the solver
     assert "Finer solutions:  would help most." in summary
-    assert f"Its error:        {percent(model.physics_.error, 2)}" in summary
+    assert f"Solver error:     {percent(model.physics_.error, 2)}" in summary
     exact = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
     model = AutoELMDeepONet(layers=0, random_state=0).fit(data.u_train, exact, sensors=data.sensors)
     assert relative_l2(model.predict(data.u_test, points=data.points), data.s_test) < 1e-6

@@ -24,7 +24,7 @@ def points(x, *others):
 
 @pytest.mark.parametrize("right_end", [True, False])
 def test_advection_with_and_without_the_right_end_among_the_sensors(right_end):
-    """s_t + 2 s_x = 0 is u(x - 2 t). Both ends are the same place: sensors may have one of them or both."""
+    """s_t + 2 s_x = 0 is u(x - 2 t). Both ends are the same point: sensors may have one or both."""
     sensors = np.linspace(-1, 1, 41) if right_end else np.linspace(-1, 1, 40, endpoint=False)
     pde = PDE(BOX, lambda s, u: s.t + 2 * s.x, {"t=0": lambda s, u: s - u}, input_axes=("x",))
     where = points(np.linspace(-1, 1, 21), T)
@@ -54,7 +54,7 @@ def test_two_periodic_dimensions():
 
     factor = 1 + (2 * np.pi) ** 2 * (1 + 1 / 9)
     pde = PDE(Box(x=(0, 1), y=(0, 3), periodic="xy"), lambda s, u: s - s.xx - s.yy - u, {})
-    where = np.random.default_rng(0).uniform(-5, 5, size=(30, 2))  # anywhere: it goes round
+    where = np.random.default_rng(0).uniform(-5, 5, size=(30, 2))  # also outside: it is periodic
     assert relative_l2(pde.solve(factor * s(sensors), sensors, where).s_train, s(where)) < 1e-6
 
 

@@ -1,11 +1,11 @@
-"""Slabs in time that follow each other give what one piece gives."""
+"""Slabs in time give the same solutions as the whole domain."""
 
 import numpy as np
 import pytest
 
 from elmonet import InputError, relative_l2
 from elmonet.physics import PDE, Box
-from elmonet.physics.fields import Known
+from elmonet.physics.fields import InputFields
 
 pytestmark = pytest.mark.numerics
 
@@ -32,7 +32,7 @@ def test_first_order_in_time(slabs):
     x, t = POINTS.T
     truth = np.exp(-0.1 * (K * np.pi) ** 2 * t) * np.sin(K * np.pi * x)
     assert relative_l2(found.s, truth) < 1e-5
-    assert found.account.resolution.slabs == slabs
+    assert found.result.resolution.slabs == slabs
 
 
 @pytest.mark.parametrize("slabs", [1, 6])
@@ -51,7 +51,7 @@ def test_second_order_in_time(slabs):
     truth = np.cos(K * np.pi * t) * np.sin(K * np.pi * x)
     assert relative_l2(pde.solve(u, X, POINTS).s_train, truth) < 1e-5
     if slabs > 1:
-        found = pde._solution(Known(u, X, pde.input_axes, pde.domain))[0]
+        found = pde._solution(InputFields(u, X, pde.input_axes, pde.domain))[0]
         edge = found.edges[2]
         sides = (np.column_stack([X, np.full(40, edge + own)]) for own in (-1e-9, 1e-9))
         before, after = (found.values(own, (0, 1))[""] for own in sides)
@@ -88,7 +88,7 @@ def test_one_and_six_agree(residual):
 
 
 def test_slabs_from_another_coordinate_and_downwards_refused():
-    """Along x as well, if conditions are at its lower end alone; not where nothing begins."""
+    """Slabs along x work too if conditions are at its lower end alone, but not otherwise."""
     u = np.cos(K * X)
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s}, degree=6, slabs=5)
     np.testing.assert_allclose(pde.solve(u, X, X).s_train, np.sin(K * X) / K, atol=1e-8)
@@ -100,7 +100,7 @@ def test_slabs_from_another_coordinate_and_downwards_refused():
             PDE(Box(x=(0, 1)), residual, conditions, slabs=3).solve(u, X, X)
 
 
-def test_a_blow_up_in_one_slab_is_named():
+def test_a_blow_up_in_one_slab_is_reported():
     """s' = s^2 from k: 1 / (1/k - t), which ends at t = 1 / k."""
     k = np.array([0.2, 0.3, 0.9, 0.5])
     pde = PDE(
@@ -108,5 +108,5 @@ def test_a_blow_up_in_one_slab_is_named():
     )
     with pytest.warns(UserWarning, match="1 of 4"):
         found = pde.solved({"k": k}, None, T)
-    np.testing.assert_array_equal(found.account.failed, [2])
+    np.testing.assert_array_equal(found.result.failed, [2])
     np.testing.assert_allclose(found.s, 1 / (1 / k[[0, 1, 3], None] - T), rtol=1e-6)

@@ -75,7 +75,7 @@ def test_stokes():
     )
     k, where = np.array([1.0, -2.0]), np.random.default_rng(0).uniform(size=(40, 2))
     found = pde.solved({"k": k}, None, where)
-    assert found.account.shared
+    assert found.result.shared
     for name, own in zip("vwp", parts(*where.T), strict=False):
         np.testing.assert_allclose(found.s[name], k[:, None] * own, atol=1e-9)
     without = PDE(pde.domain, equations, walls, {"k": ()}, unknowns=("v", "w", "p"), degree=8)

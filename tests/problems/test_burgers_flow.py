@@ -3,7 +3,7 @@ import pytest
 
 from elmonet.errors import InputError
 from elmonet.problems import burgers, burgers_steps, solve_burgers
-from elmonet.problems.burgers import random_waves
+from elmonet.problems.burgers_flow import random_waves
 
 pytestmark = pytest.mark.numerics
 

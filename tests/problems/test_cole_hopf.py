@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from elmonet.errors import InputError
-from elmonet.problems.burgers import cole_hopf, random_waves, solve_burgers
+from elmonet.problems.burgers_flow import cole_hopf, random_waves, solve_burgers
 
 pytestmark = pytest.mark.numerics
 
@@ -113,7 +113,7 @@ def test_more_nodes_change_nothing(monkeypatch):
     x = np.linspace(0, 1, 50)
     u = cole_hopf(c, [0.05, 1.0], 0.1, x)
     monkeypatch.setattr(
-        "elmonet.problems.cole_hopf._NEGLIGIBLE", 300.0
+        "elmonet.problems.burgers_flow._NEGLIGIBLE_WIDTHS", 300.0
     )  # more nodes, more copies of the circle
     np.testing.assert_allclose(cole_hopf(c, [0.05, 1.0], 0.1, x), u, rtol=0, atol=1e-13)
 
@@ -130,8 +130,8 @@ def test_initial_values_and_both_ends(points):
 def test_blocks_do_not_show(monkeypatch):
     u0 = np.sin(Z) * np.arange(1, 8)[:, None]
     whole = solve_burgers(u0, [0.1])
-    monkeypatch.setattr("elmonet.problems.cole_hopf._BLOCK_BYTES", 3 * 8 * 512)
-    monkeypatch.setattr("elmonet.problems.cole_hopf._MOST_POINTS", 50)
+    monkeypatch.setattr("elmonet.problems.burgers_flow._BLOCK_BYTES", 3 * 8 * 512)
+    monkeypatch.setattr("elmonet.problems.burgers_flow._MOST_POINTS", 50)
     np.testing.assert_allclose(solve_burgers(u0, [0.1]), whole, rtol=0, atol=1e-13)
 
 

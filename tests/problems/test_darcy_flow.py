@@ -5,7 +5,7 @@ from scipy.sparse.linalg import spsolve
 
 from elmonet.errors import InputError
 from elmonet.problems import darcy
-from elmonet.problems.darcy import solve_darcy
+from elmonet.problems.darcy_flow import solve_darcy
 
 
 def mesh(n):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from elmonet.errors import InputError
-from elmonet.problems.darcy import edge_permeability, solve_darcy, solve_darcy_jumps
+from elmonet.problems.darcy_flow import edge_permeability, solve_darcy, solve_darcy_jumps
 
 pytestmark = pytest.mark.numerics
 

@@ -68,14 +68,14 @@ def test_more_nodes_change_nothing():
 def test_tighter_steps_change_nothing(monkeypatch):
     s = gaussian_field(X, 50, 0.2)
     u = solve_reaction_diffusion(s, 0.01, 0.01)
-    monkeypatch.setattr("elmonet.problems.reaction_diffusion._FEWEST_STEPS", 80)
+    monkeypatch.setattr("elmonet.problems.heat._FEWEST_STEPS", 80)
     assert relative(u, solve_reaction_diffusion(s, 0.01, 0.01)) < 5e-11
 
 
 def test_strong_reactions_take_more_steps(monkeypatch):
     s = gaussian_field(X, 20, 0.2)
     u = solve_reaction_diffusion(s, 0.01, 0.5)
-    monkeypatch.setattr("elmonet.problems.reaction_diffusion._FEWEST_STEPS", 160)
+    monkeypatch.setattr("elmonet.problems.heat._FEWEST_STEPS", 160)
     assert relative(u, solve_reaction_diffusion(s, 0.01, 0.5)) < 1e-9
 
 

@@ -4,7 +4,7 @@ import pytest
 from elmonet.errors import InputError
 from elmonet.problems.gaussian import train_and_test, uniform_grid
 
-X = np.array([[0.0], [1.0]])
+X = np.array([0.0, 1.0])
 
 
 def draw(n, rng):

@@ -57,7 +57,7 @@ def test_outputs_agree_with_finite_elements():
 def test_outputs_converge_with_order_one(monkeypatch):
     found = []
     for cells in (28, 56, 112, 224):
-        monkeypatch.setattr("elmonet.problems.two_valued._FEWEST_CELLS", cells)
+        monkeypatch.setattr("elmonet.problems.darcy_flow._FEWEST_CELLS", cells)
         found.append(darcy_two_valued(8, 1, n_points=15).s_train)
     errors = [relative(s, found[-1]).mean() for s in found[:-1]]
     assert errors[-1] < 1.5e-3
@@ -93,7 +93,7 @@ def test_shapes_order_and_bounds():
 
 
 def test_materials_are_as_frequent_and_as_alike_as_gaussian_signs_are(monkeypatch):
-    monkeypatch.setattr("elmonet.problems.two_valued._FEWEST_CELLS", 2)  # the outputs are not needed
+    monkeypatch.setattr("elmonet.problems.darcy_flow._FEWEST_CELLS", 2)  # the outputs are not needed
     u = darcy_two_valued(2000, 1, n_points=5).u_train
     assert abs((u == 12).mean() - 0.5) < 0.02
     # Two signs with the correlation rho agree with the probability 1/2 + arcsin(rho) / pi.
@@ -113,7 +113,7 @@ def test_materials_are_as_frequent_and_as_alike_as_gaussian_signs_are(monkeypatc
 
 def test_blocks_do_not_show(monkeypatch):
     whole = darcy_two_valued(5, 1, n_points=9)
-    monkeypatch.setattr("elmonet.problems.two_valued._BLOCK_BYTES", 2 * 8 * 224**2)
+    monkeypatch.setattr("elmonet.problems.darcy_flow._BLOCK_BYTES", 2 * 8 * 224**2)
     blocks = darcy_two_valued(5, 1, n_points=9)
     assert np.array_equal(blocks.u_train, whole.u_train)
     np.testing.assert_allclose(blocks.s_train, whole.s_train, rtol=1e-9)

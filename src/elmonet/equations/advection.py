@@ -3,22 +3,22 @@
 The problem of Wang, Wang and Perdikaris, "Learning the solution operator of parametric partial differential
 equations with physics-informed DeepONets" (2021), error 2.4e-2; their "Improved architectures and training
 algorithms for deep operator networks" (2022) has 9.5e-3. The speed is u = v - min v + 1 with v from a
-Gaussian field of length 0.2, and the minimum is over a fine grid of [0, 1]. The domain is the unit square,
-the coordinates are x, t.
+Gaussian field of length scale 0.2, and the minimum over a fine grid of [0, 1]. The domain is the unit square
+with the coordinates x, t.
 
-The reference is exact but for quadrature and interpolation, by characteristics. The travel time from 0 to x
+The reference follows characteristics, exact up to quadrature and interpolation. The travel time from 0 to x
 is
 
     tau(x) = integral of 1 / u from 0 to x,
 
 and s is constant where tau(x) - t is: with x0 the inverse of tau,
 
-    s(x, t) = sin(pi (t - tau(x)) / 2)     if t >= tau(x), the signal came in at x = 0,
-    s(x, t) = sin(pi x0(tau(x) - t))       otherwise, it was there at t = 0.
+    s(x, t) = sin(pi (t - tau(x)) / 2)     if t >= tau(x): the boundary value at x = 0,
+    s(x, t) = sin(pi x0(tau(x) - t))       otherwise: the initial value.
 
-s is continuous, but has a kink along t = tau(x). tau is a Chebyshev integral with 256 nodes (1 / u has its
-poles at a distance of about 0.15), x0 is the cubic Hermite spline through (tau, x) with the known slopes
-dx / dtau = u, at 4001 points. Its error falls with the fourth power of the spacing; s is accurate to 1e-9.
+s is continuous, with a kink along t = tau(x). tau is a Chebyshev integral with 256 nodes (1 / u has poles
+at a distance of about 0.15), x0 the cubic Hermite spline through (tau, x) with the known slopes
+dx / dtau = u, at 4001 points. The error falls with the fourth power of the spacing; s is accurate to 1e-9.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, integrate, interpolation_matrix
 from elmonet.problems.gaussian import gaussian_field
 
-__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference", "solve_advection"]
-
-_NODES = 256
-_FINE = np.linspace(0.0, 1.0, 4001)
+_NODES = 256  # Chebyshev nodes of the speed
+_FINE = np.linspace(0.0, 1.0, 4001)  # knots of x0
 _AXIS = np.linspace(0.0, 1.0, 100)
 
 SENSORS = _AXIS
@@ -77,15 +75,15 @@ def solve_advection(u: np.ndarray, x: np.ndarray, t: np.ndarray) -> np.ndarray:
     tau_fine, u_fine, tau_x = tau @ to_fine, u @ to_fine, tau @ to_x
     s = np.empty((len(u), len(x), len(t)))
     for i in range(len(u)):
-        start = CubicHermiteSpline(tau_fine[i], _FINE, u_fine[i])
+        x0 = CubicHermiteSpline(tau_fine[i], _FINE, u_fine[i])
         ahead = tau_x[i][:, None] - t
-        was_there = np.sin(np.pi * start(np.maximum(ahead, 0.0)))
-        s[i] = np.where(ahead > 0, was_there, np.sin(-np.pi * ahead / 2))
+        from_start = np.sin(np.pi * x0(np.maximum(ahead, 0.0)))
+        s[i] = np.where(ahead > 0, from_start, np.sin(-np.pi * ahead / 2))
     return s
 
 
 def _speed(n: int, seed: int) -> np.ndarray:
     """Return u (n, 256) at the Chebyshev nodes."""
     v = gaussian_field(chebyshev_nodes(_NODES), n, 0.2, seed)
-    least = (v @ interpolation_matrix(_NODES, _FINE).T).min(axis=1, keepdims=True)
-    return v - least + 1
+    minimum = (v @ interpolation_matrix(_NODES, _FINE).T).min(axis=1, keepdims=True)
+    return v - minimum + 1

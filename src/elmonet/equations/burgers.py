@@ -1,12 +1,12 @@
 """Burgers' equation from random initial values: s_t + s s_x = 0.01 s_xx, x in [0, 1] periodic, t in [0, 1].
 
-s(x, 0) = u(x) is from N(0, 25^2 (-d^2/dx^2 + 5^2)^-4) without its mean, as the published generator makes it:
+s(x, 0) = u(x) is drawn from N(0, 25^2 (-d^2/dx^2 + 5^2)^-4) without its mean, as in the published generator:
 the cosine and the sine of wave k have the standard deviation sqrt(2) 25^2 / ((2 pi k)^2 + 25)^2. Here are 512
-waves instead of 2048; the rest is below 1e-9. Coordinates are x, t. From Wang, Wang and Perdikaris, "Learning
-the solution operator of parametric partial differential equations with physics-informed DeepONets" (2021),
-error 1.4e-2.
+waves instead of 2048; the others are below 1e-9. Coordinates are x, t. From Wang, Wang and Perdikaris,
+"Learning the solution operator of parametric partial differential equations with physics-informed DeepONets"
+(2021), error 1.4e-2.
 
-The reference is the formula of Cole and Hopf, exact up to rounding. `cole_hopf` solves in z = 2 pi x:
+The reference is the Cole-Hopf formula, exact up to rounding. `cole_hopf` solves in z = 2 pi x, where
 s_x = 2 pi s_z, so with the time tau = 2 pi t,
 
     s_tau + s s_z = 2 pi 0.01 s_zz.
@@ -20,9 +20,7 @@ import numpy as np
 
 from elmonet.interpolation import grid_points
 from elmonet.physics import PDE, Box
-from elmonet.problems.burgers import cole_hopf, random_waves
-
-__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference"]
+from elmonet.problems.burgers_flow import cole_hopf, random_waves
 
 _VISCOSITY = 0.01
 _AXIS = np.linspace(0.0, 1.0, 101)
@@ -42,7 +40,7 @@ def equation() -> PDE:
 
 
 def inputs(n: int, seed: int = 0) -> np.ndarray:
-    """Return the initial values u (n, 101) at the sensors; the first and the last agree."""
+    """Return the initial values u (n, 101) at the sensors; the first and the last value agree."""
     return _solution(n, seed, np.zeros(1))[:, :, 0]
 
 

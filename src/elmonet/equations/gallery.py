@@ -1,4 +1,4 @@
-"""The equations side by side: published numbers, fits without outputs, and a picture for each."""
+"""All equations: published errors, fits without outputs, and a picture for each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["GALLERY", "SOURCES", "Measured", "Problem", "compare", "measure", "picture", "write_picture"]
-
 _WANG, _LSGD = "Wang et al. 2021", "LSGD-DeepONet 2025"
+
+_PICTURE_FUNCTIONS = 9  # of which the one with the median error is drawn
+_WIDTH, _HEIGHT, _TITLE = 2.3, 2.75, 0.35  # of a panel and of the title, in inches
+_MARGIN = 0.08  # around domains that are not rectangles, relative to their size
+_COLOUR_QUANTILE = 0.995  # of absolute differences, at which the colours end
 
 SOURCES = {
     _WANG: "Wang, Wang, Perdikaris, Learning the solution operator of parametric partial differential "
@@ -42,15 +45,14 @@ class Problem:
 
     Attributes
     ----------
-    module : with its equation, inputs, reference, sensors and points.
+    module : its module in `elmonet.equations`.
     title, formula : in words and in symbols.
     published : relative errors of networks trained on the equation; source : by whom, see `SOURCES`; took :
-        how long.
-    differs : where the published problem is another one.
-    functions : how many inputs the equation is solved for.
+        the training time.
+    differs : how the published problem differs.
+    functions : the number of inputs that the equation is solved for.
     """
 
-    name: str
     module: ModuleType
     title: str
     formula: str
@@ -60,15 +62,17 @@ class Problem:
     differs: str = ""
     functions: int = 1000
 
+    @property
+    def name(self) -> str:
+        """The name of the module."""
+        return self.module.__name__.rpartition(".")[2]
+
 
 GALLERY = {
-    own.name: own
-    for own in (
+    problem.name: problem
+    for problem in (
+        Problem(antiderivative, "Antiderivative", "s' = u", "2.49e-3", _WANG, "10 min on a GPU"),
         Problem(
-            "antiderivative", antiderivative, "Antiderivative", "s' = u", "2.49e-3", _WANG, "10 min on a GPU"
-        ),
-        Problem(
-            "reaction",
             reaction,
             "Diffusion and reaction",
             "s_t = 0.01 s_xx + 0.01 s^2 + u(x)",
@@ -76,19 +80,17 @@ GALLERY = {
             _WANG,
             "50 min on a GPU",
         ),
-        Problem("poisson", poisson, "Poisson on a square", "s_xx + s_yy = u", "1.27e-3", _LSGD, "13 h"),
+        Problem(poisson, "Poisson on a square", "s_xx + s_yy = u", "1.27e-3", _LSGD, "13 h"),
         Problem(
-            "laplace",
             laplace,
             "Laplace on a flower",
             "s_xx + s_yy = 0, s = u on the boundary",
             "1.59e-3",
             _LSGD,
             "14 h",
-            "theirs is another domain that is no rectangle",
+            "their domain is a different one, also not a rectangle",
         ),
         Problem(
-            "advection",
             advection,
             "Advection",
             "s_t + u(x) s_x = 0",
@@ -97,25 +99,16 @@ GALLERY = {
             "hours",
             functions=2000,
         ),
+        Problem(burgers, "Burgers", "s_t + s s_x = 0.01 s_xx, s = u at t = 0", "1.42e-2", _WANG, "hours"),
         Problem(
-            "burgers",
-            burgers,
-            "Burgers",
-            "s_t + s s_x = 0.01 s_xx, s = u at t = 0",
-            "1.42e-2",
-            _WANG,
-            "hours",
-        ),
-        Problem(
-            "stokes",
             stokes,
             "Stokes flow under a lid",
             "-lap v + grad p = 0, div v = 0, v = u on the lid",
             "about 0.1",
             "DeepXDE",
             "hours on an A100",
-            "their lid varies less; here errors are compared away from the two upper corners, where p is "
-            "not bounded, and the largest of those of v, w and p counts",
+            "their lid velocity varies less; here errors are measured away from the two upper corners, where "
+            "p is unbounded, and the largest of those of v, w and p counts",
         ),
     )
 }
@@ -123,14 +116,14 @@ GALLERY = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One row of the table.
+    """The measured row of an equation in the table.
 
     Attributes
     ----------
-    error : mean relative L2 over the domain on new functions, against the reference; of several unknowns, the
-        largest of their errors, and `errors` has each.
-    expected : the error that the model expects. solver : the error that the solver states.
-    seconds : solving and learning. solving : the first of the two.
+    error : mean relative L2 error over the domain on new functions, against the reference; the largest of
+        `errors`, which holds that of each unknown.
+    expected : the error that the model expects. solver : the error that the solver estimates.
+    seconds : of solving and learning. solving : of solving alone.
     """
 
     name: str
@@ -147,7 +140,7 @@ class Measured:
     took: str
 
     def as_dict(self) -> dict[str, Any]:
-        """For a file."""
+        """Return the row as a dictionary, for a file."""
         return asdict(self)
 
 
@@ -159,7 +152,10 @@ def measure(
     seed: int = 0,
     progress: Callable[..., None] | None = None,
 ) -> tuple[Measured, Any]:
-    """Fit without outputs on `functions` inputs, and compare `new` ones with the reference; and the model."""
+    """Fit a model without outputs on `functions` inputs, and compare `new` ones with the reference.
+
+    Return the row, and the model.
+    """
     module, functions = problem.module, functions or problem.functions
     u = module.inputs(functions, seed)
     model = AutoELMDeepONet(random_state=seed, progress=progress or False)
@@ -167,51 +163,43 @@ def measure(
     model.fit(u, module.equation(), module.POINTS, sensors=module.SENSORS)
     seconds = perf_counter() - begun
     errors = compare(problem, model.predict(module.inputs(new, seed + 1)), module.reference(new, seed + 1))
-    return (
-        Measured(
-            problem.name,
-            functions,
-            max(errors.values()),
-            errors,
-            float(model.expected_error_ or np.nan),
-            model.physics_.error,
-            seconds,
-            model.physics_.seconds,
-            str(model.physics_.resolution),
-            problem.published,
-            problem.source,
-            problem.took,
-        ),
-        model,
+    row = Measured(
+        name=problem.name,
+        functions=functions,
+        error=max(errors.values()),
+        errors=errors,
+        expected=float(model.expected_error_ or np.nan),
+        solver=model.physics_.error,
+        seconds=seconds,
+        solving=model.physics_.seconds,
+        resolution=str(model.physics_.resolution),
+        published=problem.published,
+        source=problem.source,
+        took=problem.took,
     )
+    return row, model
 
 
 def compare(problem: Problem, predicted: Any, truth: Any) -> dict[str, float]:
-    """Relative errors by unknown; of a flow away from the corners, and of a pressure up to its level."""
+    """Return relative errors by unknown; of a flow away from the corners, of a pressure up to a constant."""
     if not isinstance(truth, dict):
         return {"s": relative_l2(predicted, truth)}
     away = problem.module.AWAY
     errors = {}
-    for name, own in truth.items():
-        mine, other = predicted[name][:, away], own[:, away]
+    for name, values in truth.items():
+        pair = predicted[name][:, away], values[:, away]
         if name == "p":
-            mine, other = (each - each.mean(axis=1, keepdims=True) for each in (mine, other))
-        errors[name] = relative_l2(mine, other)
+            pair = tuple(values - values.mean(axis=1, keepdims=True) for values in pair)
+        errors[name] = relative_l2(*pair)
     return errors
 
 
-_FEW = 9  # new functions, of which the one with the median error is drawn
-_WIDTH, _HEIGHT, _TITLE = 2.3, 2.75, 0.35  # of a panel and of the title, in inches
-_MARGIN = 0.08  # around what is no rectangle
-_MOST = 0.995  # of the differences, that the colours reach: the rest is a pointed end of the colour bar
-
-
 def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> None:
-    """Draw what a model predicts for a typical new function, and the reference, to a file."""
-    module = problem.module
-    u, truth = module.inputs(_FEW, seed + 1), module.reference(_FEW, seed + 1)
+    """Draw the prediction for a typical new function and the reference to a PNG file."""
+    n, module = _PICTURE_FUNCTIONS, problem.module
+    u, truth = module.inputs(n, seed + 1), module.reference(n, seed + 1)
     figure = picture(problem, u, model.predict(u), truth)
-    from matplotlib import pyplot  # after `picture`, which says what to install
+    from matplotlib import pyplot  # after `picture`, which reports a missing matplotlib
 
     with replacing(path) as fresh:
         figure.savefig(fresh, dpi=100, format="png")
@@ -219,10 +207,11 @@ def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> No
 
 
 def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figure:
-    """Of functions u (n, m) and solutions (n, M), the one with the median error."""
+    """Draw the one of the functions u (n, m) with solutions (n, M) that has the median error."""
     fields = _fields(problem, predicted, truth)
-    mine, other = fields[0][1:3]
-    own = np.argsort(np.linalg.norm(mine - other, axis=1) / np.linalg.norm(other, axis=1))[len(u) // 2]
+    predictions, references = fields[0][1:3]
+    errors = np.linalg.norm(predictions - references, axis=1) / np.linalg.norm(references, axis=1)
+    typical = np.argsort(errors)[len(u) // 2]
     points = problem.module.POINTS
     rows, columns = len(fields), 3 if points.shape[1] == 1 else 4
     height = _WIDTH if points.shape[1] == 1 else _HEIGHT  # without colour bars
@@ -231,9 +220,9 @@ def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figu
     figure: Any = axes[0, 0].figure
     figure.suptitle(f"{problem.title}:  {problem.formula}", fontsize=11, y=0.99, va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - _TITLE / size[1]))
-    _draw_input(axes[0, 0], problem.module.SENSORS, u[own])
+    _draw_input(axes[0, 0], problem.module.SENSORS, u[typical])
     for row, (name, predictions, references, shown) in zip(axes, fields, strict=True):
-        pair = predictions[own], references[own]
+        pair = predictions[typical], references[typical]
         if points.shape[1] == 1:
             _draw_curves(row[1:], points[:, 0], name, *pair)
         else:
@@ -241,27 +230,27 @@ def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figu
     for ax in axes[1:, 0]:
         ax.set_axis_off()
     if len(fields) > 1:
-        for ax, own_solution in zip(axes[0, 1:3], (predicted, truth), strict=True):
-            _draw_streamlines(ax, points, own_solution["v"][own], own_solution["w"][own])
+        for ax, flow in zip(axes[0, 1:3], (predicted, truth), strict=True):
+            _draw_streamlines(ax, points, flow["v"][typical], flow["w"][typical])
     return figure
 
 
 def _fields(problem: Problem, predicted: Any, truth: Any) -> list[tuple[str, Any, Any, np.ndarray]]:
-    """Name, predictions and references (n, M), and which points set the colours: of a flow two fields.
+    """Return name, predictions and references (n, M) of each field, and which points set the colours.
 
-    Its pressure is not bounded in the upper corners and is known up to its level.
+    A flow has two fields. Its pressure is unbounded in the upper corners, and known up to a constant.
     """
     everywhere = np.ones(len(problem.module.POINTS), bool)
     if not isinstance(truth, dict):
         return [("s", predicted, truth, everywhere)]
     away = problem.module.AWAY
-    speeds = (np.hypot(own["v"], own["w"]) for own in (predicted, truth))
-    pressures = (own["p"] - own["p"][:, away].mean(axis=1, keepdims=True) for own in (predicted, truth))
+    speeds = (np.hypot(flow["v"], flow["w"]) for flow in (predicted, truth))
+    pressures = (flow["p"] - flow["p"][:, away].mean(axis=1, keepdims=True) for flow in (predicted, truth))
     return [("speed", *speeds, away), ("pressure", *pressures, away)]
 
 
 def _draw_input(ax: Axes, sensors: np.ndarray, u: np.ndarray) -> None:
-    """A curve, a field, or values along a boundary."""
+    """Draw a curve, a field, or values along a boundary."""
     if sensors.ndim == 1 or sensors.shape[1] == 1:
         ax.plot(np.ravel(sensors), u, color="C1")
         ax.set(xlabel="x", box_aspect=1)
@@ -279,13 +268,16 @@ def _draw_input(ax: Axes, sensors: np.ndarray, u: np.ndarray) -> None:
     ax.set_title("input u", fontsize=10)
 
 
-def _draw_curves(axes: np.ndarray, x: np.ndarray, name: str, mine: np.ndarray, other: np.ndarray) -> None:
-    axes[0].plot(x, mine, label="predicted")
-    axes[0].plot(x[::6], other[::6], "k.", label="reference")
+def _draw_curves(
+    axes: np.ndarray, x: np.ndarray, name: str, predicted: np.ndarray, reference: np.ndarray
+) -> None:
+    """Draw prediction and reference in one panel, and their difference in the next."""
+    axes[0].plot(x, predicted, label="predicted")
+    axes[0].plot(x[::6], reference[::6], "k.", label="reference")
     axes[0].legend(frameon=False, fontsize=8)
     axes[0].set_title(f"{name}, predicted and reference", fontsize=10)
-    axes[1].plot(x, mine - other, color="C3")
-    axes[1].set_title("difference", fontsize=10, loc="right")  # on the left is the power of ten
+    axes[1].plot(x, predicted - reference, color="C3")
+    axes[1].set_title("difference", fontsize=10, loc="right")  # the power of ten is on the left
     for ax in axes:
         ax.set(xlabel="x", box_aspect=1)
         ax.ticklabel_format(axis="y", scilimits=(-3, 4))
@@ -297,22 +289,23 @@ def _draw_planes(
     axes: np.ndarray,
     points: np.ndarray,
     name: str,
-    mine: np.ndarray,
-    other: np.ndarray,
+    predicted: np.ndarray,
+    reference: np.ndarray,
     shown: np.ndarray,
     coordinates: tuple[str, ...],
 ) -> None:
-    """Prediction and reference with the same colours, and the difference with its own."""
+    """Draw prediction and reference with the same colours, and the difference with its own."""
     from matplotlib import colormaps
 
-    low, high = other[shown].min(), other[shown].max()
-    most = np.quantile(np.abs(mine - other)[shown], _MOST) or 1.0
-    both_ways: Any = colormaps["RdBu_r"].copy()
-    both_ways.colorbar_extend = "both"
+    difference = predicted - reference
+    same = {"vmin": reference[shown].min(), "vmax": reference[shown].max()}
+    largest = np.quantile(np.abs(difference)[shown], _COLOUR_QUANTILE) or 1.0
+    diverging: Any = colormaps["RdBu_r"].copy()
+    diverging.colorbar_extend = "both"  # pointed ends: some differences are larger
     panels = (
-        (f"predicted {name}", mine, {"vmin": low, "vmax": high}),
-        (f"reference {name}", other, {"vmin": low, "vmax": high}),
-        ("difference", mine - other, {"vmin": -most, "vmax": most, "cmap": both_ways}),
+        (f"predicted {name}", predicted, same),
+        (f"reference {name}", reference, same),
+        ("difference", difference, {"vmin": -largest, "vmax": largest, "cmap": diverging}),
     )
     for ax, (title, values, colours) in zip(axes, panels, strict=True):
         drawn = _coloured(ax, points, values, **colours)
@@ -336,7 +329,7 @@ def _coloured(ax: Axes, points: np.ndarray, values: np.ndarray, **settings: Any)
 
 
 def _on_grid(points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x (k,), y (l,) and values (l, k) on the grid that holds the points; NaN where there is none."""
+    """Return x (k,), y (l,) and values (l, k) on the grid that contains the points, NaN elsewhere."""
     x, column = np.unique(points[:, 0], return_inverse=True)
     y, row = np.unique(points[:, 1], return_inverse=True)
     grid = np.full((len(y), len(x)), np.nan)

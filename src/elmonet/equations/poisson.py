@@ -1,15 +1,15 @@
 """Poisson's equation with a random source: s_xx + s_yy = u(x, y) on the unit square, s = 0 on its boundary.
 
-u is a Gaussian field of length 0.2 in two dimensions. The published error is 1.3e-3, after 13 hours
+u is a Gaussian field of length scale 0.2 in two dimensions. The published error is 1.3e-3, after 13 hours
 (LSGD-DeepONet).
 
-The reference is Chebyshev collocation. With D the second-derivative matrix between the inner nodes,
+The reference is Chebyshev collocation. With D the second-derivative matrix between the interior nodes,
 
     D S + S D^T = U,   D = V diag(lambda) V^-1,   so   S = V ((V^-1 U V^-T) / (lambda_i + lambda_j)) V^T,
 
-one decomposition for all sources. In the corners u does not vanish, although s_xx and s_yy do on the walls: s
-has terms r^2 log r there. So the error falls like a power of the number of nodes only, but a high one, as the
-nodes are dense near the corners: 5e-10 with 64 nodes a side, 6e-11 with 96, of solutions up to 0.1.
+one eigendecomposition for all sources. In the corners u does not vanish, although s_xx and s_yy do on the
+walls: s has terms r^2 log r there. So the error falls only like a power of the number of nodes, but a high
+one, as nodes are dense near the corners: 5e-10 with 64 nodes a side, 6e-11 with 96, of solutions up to 0.1.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from elmonet.physics import PDE, Box
 from elmonet.problems.chebyshev import chebyshev_nodes, interpolation_matrix, second_derivative_matrix
 from elmonet.problems.gaussian import gaussian_field
 
-__all__ = ["POINTS", "SENSORS", "equation", "inputs", "reference", "solve_poisson"]
-
-_NODES = 96
+_NODES = 96  # along a side, of the reference
 _SENSORS = np.linspace(0.0, 1.0, 25)
 _AXIS = np.linspace(0.0, 1.0, 50)
 

@@ -1,4 +1,4 @@
-"""Operators from an equation alone: solved for many inputs at once, without outputs and gradient descent."""
+"""Operators from an equation alone: solve it for many inputs at once, without outputs or gradient descent."""
 
 from elmonet.physics.geometry import Box, Domain
 from elmonet.physics.pde import PDE

@@ -1,11 +1,12 @@
-"""The functions of an equation: unknowns and inputs, with values and derivatives at any points."""
+"""The functions in an equation: unknowns and inputs, with values and derivatives at any points."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -15,31 +16,32 @@ from elmonet.checks import coordinates, finite
 from elmonet.errors import InputError
 from elmonet.interpolation import as_grid, interpolate
 
-__all__ = ["ONE", "Basis", "Field", "Key", "Known", "Names"]
+Key = tuple[str, str]  # a component ("" if there is only one), and the sorted letters of a derivative
+UNNAMED = ("",)  # the components of a function that has only one, without a name
 
-Key = tuple[str, str]  # a component ("" if there is only one), and the letters of a derivative, sorted
-ONE = ("",)  # the components of a function that has none
+_SPLINE_DEGREE = 9  # of the splines through the sensors, at most
+_DEGREE_REDUCTIONS = (0, 2, 4)  # spline degrees are lowered by these to estimate the interpolation error
 
 
 @dataclass(frozen=True)
-class Names:
-    """What a residual may speak of: coordinates, components of s and of u, and constants."""
+class Symbols:
+    """The names that a residual may use: coordinates, components of s and of u, and constants."""
 
     coordinates: tuple[str, ...]
-    unknowns: tuple[str, ...] = ONE
-    inputs: tuple[str, ...] = ONE
+    unknowns: tuple[str, ...] = UNNAMED
+    inputs: tuple[str, ...] = UNNAMED
     constants: dict[str, float] = field(default_factory=dict)
 
     def orders(self, letters: str) -> tuple[int, ...]:
-        """How often to differentiate by each coordinate, for letters such as "xxt"."""
-        return tuple(letters.count(own) for own in self.coordinates)
+        """Return the order of the derivative in each coordinate, for letters such as "xxt"."""
+        return tuple(letters.count(name) for name in self.coordinates)
 
 
 class Field(NDArrayOperatorsMixin):
-    """``s`` or ``u`` in a residual: an array for NumPy, with derivatives ``s.xt`` and components ``s.v``.
+    """``s`` or ``u`` in a residual: an array to NumPy, with derivatives ``s.xt`` and components ``s.v``.
 
-    `values` maps keys to arrays. If `asked` is a set, keys that `values` lacks are noted there and given as
-    ones: one evaluation shows what a residual needs. `whole`: not one of the components of another.
+    `values` maps keys to arrays. If `requested` is a set, keys that `values` lacks are added to it and
+    evaluate to ones: one call of the residual shows which derivatives it needs.
     """
 
     def __init__(
@@ -48,24 +50,25 @@ class Field(NDArrayOperatorsMixin):
         coordinates: tuple[str, ...],
         components: tuple[str, ...],
         values: dict[Key, np.ndarray],
-        asked: set[Key] | None = None,
-        whole: bool = True,
+        requested: set[Key] | None = None,
+        is_component: bool = False,
     ):
         self._name, self._coordinates, self._components = name, coordinates, components
-        self._values, self._asked, self._whole = values, asked, whole
+        self._values, self._requested, self._is_component = values, requested, is_component
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._is_several or (self._whole and name == self._components[0]):
+        first = self._components[0]
+        if len(self._components) > 1 or (not self._is_component and name == first):
             if name not in self._components:
                 raise InputError(
                     f"{self._name} has the components {', '.join(self._components)}: write "
-                    f"{self._name}.{self._components[0]} and {self._name}.{self._components[0]}."
-                    f"{self._coordinates[0]}; got {self._name}.{name}."
+                    f"{self._name}.{first} and {self._name}.{first}.{self._coordinates[0]}; got "
+                    f"{self._name}.{name}."
                 )
             label = f"{self._name}.{name}"
-            return Field(label, self._coordinates, (name,), self._values, self._asked, whole=False)
+            return Field(label, self._coordinates, (name,), self._values, self._requested, is_component=True)
         if set(name) - set(self._coordinates):
             raise InputError(
                 f"{self._name}.{name} is not a derivative: its letters must be coordinates, "
@@ -76,130 +79,58 @@ class Field(NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self._get(""), dtype=dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **how: Any) -> Any:
-        plain = [one._get("") if isinstance(one, Field) else one for one in inputs]
-        return getattr(ufunc, method)(*plain, **how)
-
-    @property
-    def _is_several(self) -> bool:
-        return len(self._components) > 1
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = [value._get("") if isinstance(value, Field) else value for value in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
 
     def _get(self, letters: str) -> np.ndarray:
-        if self._is_several:
+        if len(self._components) > 1:
             raise InputError(
                 f"{self._name} has the components {', '.join(self._components)}: write "
                 f"{self._name}.{self._components[0]}."
             )
         key = (self._components[0], letters)
-        if key not in self._values and self._asked is not None:
-            self._asked.add(key)
+        if key not in self._values and self._requested is not None:
+            self._requested.add(key)
             return np.ones((1, 1))
         return self._values[key]
 
 
-class Basis:
-    """Products of Legendre polynomials; along periodic coordinates, of waves.
-
-    Parameters
-    ----------
-    corners : (2, d), the lowest and the highest corner of the box that is mapped to [-1, 1]^d.
-    degrees : the highest degree in each coordinate; of waves, ``degree // 2`` cosines and sines.
-    periodic : whether each coordinate is.
-    total : only the products up to the total degree ``max(degrees)``.
-    """
-
-    def __init__(
-        self,
-        corners: np.ndarray,
-        degrees: tuple[int, ...],
-        periodic: tuple[bool, ...],
-        total: bool = False,
-    ):
-        self.corners, self.degrees, self.periodic = corners, degrees, periodic
-        counts = [n // 2 * 2 + 1 if waves else n + 1 for n, waves in zip(degrees, periodic, strict=True)]
-        powers = np.indices(counts).reshape(len(counts), -1)
-        self._kept = powers.sum(axis=0) <= max(degrees) if total else np.ones(powers.shape[1], bool)
-        self.width_ = int(self._kept.sum())
-
-    def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
-        """The derivatives (M, p) of these orders at points (M, d)."""
-        tables = []
-        for j, (n, waves, order) in enumerate(zip(self.degrees, self.periodic, orders, strict=True)):
-            low, high = self.corners[:, j]
-            x, half = (points[:, j] - (low + high) / 2) / ((high - low) / 2), (high - low) / 2
-            tables.append((_waves if waves else _legendre)(x, n, order) / half**order)
-        every = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(points), -1), tables)
-        return every if self._kept.all() else every[:, self._kept]
-
-
-def _legendre(x: np.ndarray, n: int, order: int) -> np.ndarray:
-    """The derivatives (M, n + 1) of the Legendre polynomials up to degree n.
-
-    (k + 1) P_(k+1) = (2 k + 1) x P_k - k P_(k-1), and P'_(k+1) = P'_(k-1) + (2 k + 1) P_k for derivatives.
-    """
-    found = np.polynomial.legendre.legvander(x, n)
-    for _ in range(order):
-        lower, found = found, np.zeros_like(found)
-        for k in range(n):
-            found[:, k + 1] = (2 * k + 1) * lower[:, k] + (found[:, k - 1] if k else 0)
-    return found
-
-
-def _waves(x: np.ndarray, n: int, order: int) -> np.ndarray:
-    """The derivatives (M, 2 (n // 2) + 1) of 1, cos(pi k x) and sin(pi k x), which have the period 2."""
-    k = np.pi * np.arange(1, n // 2 + 1)
-    turned = np.outer(x, k) + order * np.pi / 2
-    found = np.empty((len(x), 2 * len(k) + 1))
-    found[:, 0] = order == 0
-    found[:, 1::2], found[:, 2::2] = k**order * np.cos(turned), k**order * np.sin(turned)
-    return found
-
-
-_SPLINE = 9  # degree of the splines between sensors
-_LOWER = (0, 2, 4)  # by how much splines are lowered, to see what they miss
-
-Axes = tuple[str, ...] | dict[str, tuple[str, ...]]
-
-
-class Known:
-    """N input functions, one or several by name.
+class InputFields:
+    """N samples of the input functions of an equation: one, or several by name.
 
     Parameters
     ----------
     u : (N, m), or a dictionary of arrays, (N,) for a number.
-    sensors : (m, d) of the coordinates that u depends on; with several inputs a dictionary.
-    axes : these coordinates, by input: a tuple, or a dictionary; () for a number.
-    domain : its names, ends and what is periodic.
+    sensors : (m, d), in the coordinates that u depends on; with several inputs a dictionary.
+    axes : these coordinates: a tuple, or a dictionary by input; () for a number.
+    domain : a `Box` or a `Domain`.
     """
 
-    def __init__(self, u: Any, sensors: Any, axes: Axes, domain: Any):
+    def __init__(self, u: Any, sensors: Any, axes: tuple[str, ...] | dict[str, tuple[str, ...]], domain: Any):
         self._domain = domain
-        self._lower: tuple[int, ...] = (0,)
-        self.names = tuple(axes) if isinstance(axes, dict) else ONE
-        own_axes = axes if isinstance(axes, dict) else {"": axes}
+        self._degree_reductions: tuple[int, ...] = (0,)
+        self.names = tuple(axes) if isinstance(axes, dict) else UNNAMED
+        letters = axes if isinstance(axes, dict) else {"": axes}
         values = _by_name(u, self.names, "u")
-        places = _by_name(sensors, tuple(n for n in self.names if own_axes[n]), "sensors")
+        sensors = _by_name(sensors, tuple(name for name in self.names if letters[name]), "sensors")
         self._axes: dict[str, list[int]] = {}
         self._values: dict[str, np.ndarray] = {}
         self._sensors: dict[str, np.ndarray] = {}
         for name in self.names:
-            self._axes[name] = [domain.names.index(letter) for letter in own_axes[name]]
-            label = "u" if not name else f"u[{name!r}]"
-            rows = _numeric(values[name], label)
-            finite(rows, label)
-            rows = rows.reshape(len(rows), -1) if rows.ndim > 1 else rows[:, None] if name else rows[None]
+            self._axes[name] = [domain.names.index(letter) for letter in letters[name]]
+            rows = _as_rows(values[name], name)
             self._values[name] = rows
             if not self._axes[name]:
                 if rows.shape[1] != 1:
                     raise InputError(f"u[{name!r}] must be one number for each function, got {rows.shape}.")
                 continue
-            where = _places(places[name], own_axes[name])
-            if len(where) != rows.shape[1]:
+            self._sensors[name] = _sensor_coordinates(sensors[name], letters[name])
+            if len(self._sensors[name]) != rows.shape[1]:
                 raise InputError(
                     f"sensors must have one row for each of the {rows.shape[1]} values of an input function; "
-                    f"got {len(where)}."
+                    f"got {len(self._sensors[name])}."
                 )
-            self._sensors[name] = where
         counts = {len(rows) for rows in self._values.values()}
         if len(counts) != 1:
             raise InputError(f"all input functions must have the same number of rows, got {sorted(counts)}.")
@@ -207,39 +138,41 @@ class Known:
 
     @property
     def sensors(self) -> Any:
-        """Where they are known: (m, d). None if they have names: a model takes these by their shapes."""
-        return self._sensors[""] if self.names == ONE else None
-
-    def of(self, rows: np.ndarray) -> Known:
-        """Some of the functions."""
-        part = object.__new__(Known)
-        part.__dict__ = self.__dict__ | {
-            "_values": {name: own[rows] for name, own in self._values.items()},
-            "count": len(rows),
-        }
-        return part
+        """The sensors (m, d). None if inputs have names: a model recognises those by their shapes."""
+        return self._sensors[""] if self.names == UNNAMED else None
 
     @property
-    def between_sensors(self) -> bool:
-        """Whether any is a function, and no number."""
+    def has_sensors(self) -> bool:
+        """Whether any input is a function rather than a number."""
         return bool(self._sensors)
 
-    def in_three_degrees(self) -> Known:
-        """Three times as many: with splines as they are, of a lower degree, and of one lower still."""
-        part = object.__new__(Known)
-        part.__dict__ = self.__dict__ | {"_lower": _LOWER, "count": len(_LOWER) * self.count}
-        return part
+    def subset(self, rows: np.ndarray) -> InputFields:
+        """Return the samples in `rows`."""
+        return self._with(
+            _values={name: values[rows] for name, values in self._values.items()}, count=len(rows)
+        )
 
-    def at(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
-        """Values and derivatives (N, M), or (N, 1) for numbers, at points of the domain."""
+    def with_lower_degrees(self) -> InputFields:
+        """Return each sample three times: with the usual splines, and with two lower spline degrees."""
+        return self._with(_degree_reductions=_DEGREE_REDUCTIONS, count=len(_DEGREE_REDUCTIONS) * self.count)
+
+    def evaluate(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
+        """Return values and derivatives (N, M), or (N, 1) for numbers, at points (M, d) of the domain."""
         return {
-            key: np.concatenate([self._one(points, *key, lower) for lower in self._lower]) for key in keys
+            key: np.concatenate([self._derivative(points, *key, lower) for lower in self._degree_reductions])
+            for key in keys
         }
 
-    def _one(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
+    def _with(self, **changes: Any) -> Self:
+        changed = copy(self)
+        changed.__dict__.update(changes)
+        return changed
+
+    def _derivative(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
+        """Evaluate one derivative of one input, with splines of a degree reduced by `lower`."""
         axes, u = self._axes[name], self._values[name]
         orders = [letters.count(self._domain.names[j]) for j in axes]
-        if sum(orders) < len(letters):  # it does not depend on that coordinate
+        if sum(orders) < len(letters):  # u does not depend on that coordinate
             return np.zeros((len(u), 1))
         if not axes:
             return u
@@ -251,80 +184,140 @@ class Known:
                     f"u.{letters} needs sensors on a grid: derivatives of scattered values are not known."
                 )
             return interpolate(sensors, u.T, where).T
-        found = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
+        values = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
         for axis, x, j in zip(grid, where.T, axes, strict=True):
             self._require_cover(axis, x, j)
         splines = [self._spline(*each, lower) for each in zip(grid, where.T, axes, orders, strict=True)]
-        found = np.tensordot(splines[0], found, axes=1)
+        values = np.tensordot(splines[0], values, axes=1)
         for spline in splines[1:]:
-            found = np.einsum("mi,mi...->m...", spline, found)
-        return found.T
+            values = np.einsum("mi,mi...->m...", spline, values)
+        return values.T
 
     def _require_cover(self, axis: np.ndarray, x: np.ndarray, j: int) -> None:
-        """Beyond sensors, splines go on for a spacing at most."""
+        """Allow splines to extrapolate by at most one sensor spacing."""
         if self._domain.periodic[j]:
             return
         letter = self._domain.names[j]
         if len(axis) < 2:
             raise InputError(f"sensors must have at least two different values of {letter}; got {len(axis)}.")
-        room = 1.01 * np.diff(axis).max()
-        if x.min() < axis[0] - room or x.max() > axis[-1] + room:
+        margin = 1.01 * np.diff(axis).max()
+        if x.min() < axis[0] - margin or x.max() > axis[-1] + margin:
             raise InputError(
                 f"sensors go from {letter} = {axis[0]:g} to {axis[-1]:g}, but u is needed from {x.min():.3g} "
-                f"to {x.max():.3g}: give values of u there too, or a smaller box."
+                f"to {x.max():.3g}: give values of u there too, or use a smaller box."
             )
 
     def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int, lower: int) -> np.ndarray:
-        """The weights (M, m) of the values at the axis for the derivative at x."""
+        """Return the weights (M, m) of the values on the axis for the derivative at x."""
         weights = np.eye(len(axis))
         if not self._domain.periodic[j]:
-            return make_interp_spline(axis, weights, k=_degree(len(axis), lower))(x, order)
+            return make_interp_spline(axis, weights, k=_spline_degree(len(axis), lower))(x, order)
         low, high = self._domain.corners[:, j]
-        if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same place
+        if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same point
             axis, weights = axis[:-1], weights[:-1]
         axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
-        spline = make_interp_spline(axis, weights, k=_degree(len(axis), lower), bc_type="periodic")
+        spline = make_interp_spline(axis, weights, k=_spline_degree(len(axis), lower), bc_type="periodic")
         return spline(axis[0] + (x - axis[0]) % (high - low), order)
 
 
-def _numeric(values: Any, label: str) -> np.ndarray:
+def _spline_degree(m: int, lower: int) -> int:
+    """Return the largest odd degree that m values allow, up to the limit, reduced by `lower`."""
+    return max(1, min(_SPLINE_DEGREE, (m - 2) // 2 * 2 + 1) - lower)
+
+
+def _by_name(given: Any, names: tuple[str, ...], argument: str) -> dict[str, Any]:
+    """Return values by input name; a single input without a name has the name ""."""
+    if names == UNNAMED:
+        if given is None:
+            raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
+        if isinstance(given, dict):
+            raise InputError(
+                f"{argument} came as a dictionary: name its inputs in the PDE, such as input_axes={{...}}."
+            )
+        return {"": given}
+    if not names and given is None:
+        return {}
+    if not isinstance(given, dict) or set(given) != set(names):
+        got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
+        raise InputError(
+            f"{argument} must be a dictionary with {', '.join(names)}, as in input_axes; got {got}."
+        )
+    return given
+
+
+def _as_rows(values: Any, name: str) -> np.ndarray:
+    """Return finite values of one input as rows (N, m)."""
+    label = f"u[{name!r}]" if name else "u"
     try:
         rows = np.asarray(values, float)
     except (TypeError, ValueError):
-        raise InputError(f"{label} must hold numbers, (N, m): a row is a function.") from None
+        raise InputError(f"{label} must hold numbers, (N, m): one function per row.") from None
     if rows.size == 0 or rows.ndim == 0:
         raise InputError(f"{label} must have the shape (N, m), with at least one function; got {rows.shape}.")
-    return rows
+    finite(rows, label)
+    if rows.ndim > 1:
+        return rows.reshape(len(rows), -1)
+    return rows[:, None] if name else rows[None]
 
 
-def _degree(m: int, lower: int) -> int:
-    return max(1, min(_SPLINE, (m - 2) // 2 * 2 + 1) - lower)
-
-
-def _places(given: Any, axes: tuple[str, ...]) -> np.ndarray:
+def _sensor_coordinates(sensors: Any, axes: tuple[str, ...]) -> np.ndarray:
     try:
-        return coordinates(given, dimension=len(axes))
+        return coordinates(sensors, dimension=len(axes))
     except InputError as error:
         raise InputError(
             f"sensors are not those of an input function of {', '.join(axes)} (see input_axes): {error}"
         ) from None
 
 
-def _by_name(given: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
-    """Values by the names of the inputs; one without a name as it is."""
-    if names == ONE:
-        if given is None:
-            raise InputError("say where the input functions are known: sensors=(m,), or (m, d).")
-        if isinstance(given, dict):
-            raise InputError(
-                f"{what} came as a dictionary: name its inputs in the PDE, such as input_axes={{...}}."
-            )
-        return {"": given}
-    if not isinstance(given, dict) or set(given) - set(names) or set(names) - set(given):
-        if not names and given is None:
-            return {}
-        came = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
-        raise InputError(
-            f"{what} must be a dictionary with {', '.join(names)}, as in input_axes; got {came}."
-        )
-    return given
+class PolynomialBasis:
+    """Products of Legendre polynomials, or of Fourier modes along periodic coordinates.
+
+    Parameters
+    ----------
+    corners : (2, d), the lowest and the highest corner of the box that is mapped to [-1, 1]^d.
+    degrees : the highest degree in each coordinate; ``degree // 2`` cosines and sines if it is periodic.
+    periodic : which coordinates are periodic.
+    total : keep only products up to the total degree ``max(degrees)``.
+    """
+
+    def __init__(
+        self, corners: np.ndarray, degrees: tuple[int, ...], periodic: tuple[bool, ...], total: bool = False
+    ):
+        self.corners, self.degrees, self.periodic = corners, degrees, periodic
+        counts = [n // 2 * 2 + 1 if fourier else n + 1 for n, fourier in zip(degrees, periodic, strict=True)]
+        powers = np.indices(counts).reshape(len(counts), -1)
+        self._in_basis = powers.sum(axis=0) <= max(degrees) if total else np.ones(powers.shape[1], bool)
+        self.width_ = int(self._in_basis.sum())
+
+    def derivative(self, points: np.ndarray, orders: tuple[int, ...]) -> np.ndarray:
+        """Return the derivatives (M, p) of these orders at points (M, d)."""
+        factors = []
+        for j, (n, fourier, order) in enumerate(zip(self.degrees, self.periodic, orders, strict=True)):
+            low, high = self.corners[:, j]
+            x, half = (points[:, j] - (low + high) / 2) / ((high - low) / 2), (high - low) / 2
+            factors.append((_fourier if fourier else _legendre)(x, n, order) / half**order)
+        products = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(points), -1), factors)
+        return products if self._in_basis.all() else products[:, self._in_basis]
+
+
+def _legendre(x: np.ndarray, n: int, order: int) -> np.ndarray:
+    """Return the derivatives (M, n + 1) of the Legendre polynomials up to degree n.
+
+    (k + 1) P_(k+1) = (2 k + 1) x P_k - k P_(k-1), and P'_(k+1) = P'_(k-1) + (2 k + 1) P_k for derivatives.
+    """
+    values = np.polynomial.legendre.legvander(x, n)
+    for _ in range(order):
+        lower, values = values, np.zeros_like(values)
+        for k in range(n):
+            values[:, k + 1] = (2 * k + 1) * lower[:, k] + (values[:, k - 1] if k else 0)
+    return values
+
+
+def _fourier(x: np.ndarray, n: int, order: int) -> np.ndarray:
+    """Return the derivatives (M, 2 (n // 2) + 1) of 1, cos(pi k x) and sin(pi k x), of period 2."""
+    k = np.pi * np.arange(1, n // 2 + 1)
+    phase = np.outer(x, k) + order * np.pi / 2
+    values = np.empty((len(x), 2 * len(k) + 1))
+    values[:, 0] = order == 0
+    values[:, 1::2], values[:, 2::2] = k**order * np.cos(phase), k**order * np.sin(phase)
+    return values

@@ -1,4 +1,4 @@
-"""What measurements say of an equation: constants, and a correction for all functions."""
+"""What measurements say of an equation: its constants, and a correction of its solutions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ from elmonet.checks import coordinates
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError
 from elmonet.linalg import product
-from elmonet.physics.fields import ONE
+from elmonet.physics.fields import UNNAMED
 from elmonet.summary import Fact, percent
 
-__all__ = ["Correction", "Measurements", "correct", "find_constants"]
+Values = Callable[[np.ndarray], dict[str, np.ndarray]]  # maps points (M, d) to each unknown there, (N, M)
 
-Values = Callable[[np.ndarray], dict[str, np.ndarray]]  # points to each unknown there
+_DIFFERENCE_STEP = 1e-4  # relative step of a constant for finite differences
+_FIT_TOLERANCE = 1e-8  # relative change of constants, or of the sum of squares, that ends their fit
+_MAX_EVALUATIONS = 50  # of the fit of constants
+_MAX_MODES = 24  # of the solutions, in which residuals are corrected
+_NEGLIGIBLE_ENERGY = 1e-10  # of a mode, relative to the energy of all
+_RIDGES = np.logspace(-9, 3, 25)  # relative to the squared size of the features
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Values y (n, L) of n functions: of some unknowns, each at the points, one after the other.
+    """Measured values y (n, L) of n functions: of some unknowns, each at the points, one after the other.
 
-    Where a value is missing there is NaN. Each unknown is in units of its own size.
+    Missing values are NaN. Each unknown is in units of its own size.
     """
 
     u: Any
@@ -36,8 +41,8 @@ class Measurements:
     sizes: np.ndarray
 
     @classmethod
-    def of(cls, data: Any, points: np.ndarray, unknowns: tuple[str, ...]) -> Measurements:
-        """From an `OperatorData`, or from ``(u, s)`` or ``(u, s, points)``, at `points` if none came."""
+    def from_data(cls, data: Any, points: np.ndarray, unknowns: tuple[str, ...]) -> Measurements:
+        """Read an `OperatorData`, ``(u, s)`` or ``(u, s, points)``; `points` is used if none are given."""
         if isinstance(data, OperatorData):
             s = data.s_train
             if data.components is not None:
@@ -45,21 +50,21 @@ class Measurements:
             data = (data.u_train, s, points if data.points is None else data.points)
         if not isinstance(data, (tuple, list)) or len(data) not in (2, 3):
             raise InputError(
-                "data must be an OperatorData, (u, s) or (u, s, points): input functions, what was measured "
+                "data must be an OperatorData, (u, s) or (u, s, points): input functions, measured values "
                 f"of their outputs, and where; got {type(data).__name__}."
             )
         u, s, where = data if len(data) == 3 else (*data, points)
         where = coordinates(where, dimension=points.shape[1])
-        parts = s if isinstance(s, dict) else {"": s}
-        if set(parts) - set(unknowns):
+        components = s if isinstance(s, dict) else {"": s}
+        if set(components) - set(unknowns):
             raise InputError(
-                f"data must hold values of {', '.join(unknowns) if unknowns != ONE else 's'}; got "
-                f"{', '.join(map(str, parts))}."
+                f"data must hold values of {', '.join(unknowns) if unknowns != UNNAMED else 's'}; got "
+                f"{', '.join(map(str, components))}."
             )
         n = len(next(iter(u.values()))) if isinstance(u, dict) else len(np.atleast_2d(u))
         columns, sizes = [], []
-        for name, own in parts.items():
-            values = np.atleast_2d(np.asarray(own, float))
+        for name, component in components.items():
+            values = np.atleast_2d(np.asarray(component, float))
             values = values.reshape(len(values), -1)
             if values.shape != (n, len(where)) or np.isinf(values).any():
                 raise InputError(
@@ -71,30 +76,25 @@ class Measurements:
                 raise InputError("data must hold values other than zero of each of its functions.")
             sizes.append(float(np.sqrt(np.nanmean(values**2))) or 1.0)
             columns.append(values / sizes[-1])
-        return cls(u, np.concatenate(columns, axis=1), where, tuple(parts), np.array(sizes))
+        return cls(u, np.concatenate(columns, axis=1), where, tuple(components), np.array(sizes))
 
-    def seen(self, values: Values) -> np.ndarray:
-        """What solutions would give here (N, L), in the same units."""
+    def predicted(self, values: Values) -> np.ndarray:
+        """Return solutions at the measured points (N, L), in the units of y."""
         every = values(self.points)
-        return np.concatenate(
-            [every[name] / size for name, size in zip(self.unknowns, self.sizes, strict=True)], axis=1
-        )
+        each = zip(self.unknowns, self.sizes, strict=True)
+        return np.concatenate([every[name] / size for name, size in each], axis=1)
 
-    def with_inputs(self, u: Any) -> Any:
-        """Input functions u and, after them, those of the measurements."""
+    def append_inputs(self, u: Any) -> Any:
+        """Return the input functions u, followed by those of the measurements."""
         if isinstance(u, dict):
             return {name: np.concatenate([np.asarray(u[name]), np.asarray(self.u[name])]) for name in u}
         return np.concatenate([np.atleast_2d(u), np.atleast_2d(self.u)])
 
 
-_STEP = 1e-4  # of a constant, to see what it changes
-_DONE = 1e-8
-
-
 def find_constants(
     measured: Measurements, start: dict[str, float], solve: Callable[[dict[str, float]], Values]
 ) -> dict[str, tuple[float, float]]:
-    """The constants, each with its standard error, for which solutions are closest to the measurements.
+    """Fit constants to the measurements by least squares; return each with its standard error.
 
     ``solve(constants)`` solves the equation for the inputs of the measurements.
     """
@@ -103,38 +103,40 @@ def find_constants(
     scale = np.where(first != 0, np.abs(first), 1.0)
     known = ~np.isnan(measured.y)
 
-    def missed(theta: np.ndarray) -> np.ndarray:
-        seen = measured.seen(solve(dict(zip(names, (theta * scale).tolist(), strict=True))))
-        return (seen - measured.y)[known]
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        predicted = measured.predicted(solve(dict(zip(names, (theta * scale).tolist(), strict=True))))
+        return (predicted - measured.y)[known]
 
-    found = least_squares(missed, first / scale, diff_step=_STEP, xtol=_DONE, ftol=_DONE, max_nfev=50)
-    if not np.isfinite(found.x).all() or np.linalg.matrix_rank(found.jac) < len(names):
+    fit = least_squares(
+        residuals,
+        first / scale,
+        diff_step=_DIFFERENCE_STEP,
+        xtol=_FIT_TOLERANCE,
+        ftol=_FIT_TOLERANCE,
+        max_nfev=_MAX_EVALUATIONS,
+    )
+    if not np.isfinite(fit.x).all() or np.linalg.matrix_rank(fit.jac) < len(names):
         raise InputError(
-            f"the data do not tell {', '.join(names)}: solutions do not change with it, or two of them "
+            f"the data do not determine {', '.join(names)}: solutions do not depend on it, or two constants "
             "change solutions in the same way. Find fewer constants."
         )
     freedom = max(1, known.sum() - len(names))
-    covariance = np.linalg.inv(found.jac.T @ found.jac) * (2 * found.cost / freedom)
+    covariance = np.linalg.inv(fit.jac.T @ fit.jac) * (2 * fit.cost / freedom)
     errors = np.sqrt(np.diag(covariance)) * scale
-    values = found.x * scale
+    values = fit.x * scale
     return {n: (float(v), float(e)) for n, v, e in zip(names, values, errors, strict=True)}
-
-
-_MODES = 24  # at most
-_ENERGY = 1e-10  # of all modes: what is below is left out
-_RIDGES = np.logspace(-9, 3, 25)  # relative to the size of the features
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What measurements said of solutions.
+    """How measurements corrected the solutions of an equation.
 
     Attributes
     ----------
-    before, after : relative errors against the measurements, without their noise: of the equation alone, and
-        of functions that are left out, with the correction.
+    before : relative error of the equation alone against the measurements, without their noise.
+    after : that of the corrected solutions, on functions left out.
     noise : its size, relative to the measurements.
-    used : whether the correction was made.
+    used : whether the correction was applied.
     """
 
     before: float
@@ -144,66 +146,76 @@ class Correction:
 
     @property
     def error(self) -> float:
-        """That of the solutions as they are used."""
+        """The relative error of the solutions as they are used."""
         return self.after if self.used else self.before
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What a summary says of it."""
-        used = "" if self.used else ". That is no gain: the equation is used as it is"
+        """The lines of a summary."""
+        unused = "" if self.used else ". That is no gain, so the equation is used alone"
         return (
             Fact("Data noise", percent(self.noise, 2)),
-            Fact("Equation alone", f"misses the data by {percent(self.before, 2)}, without their noise"),
-            Fact("With correction", f"{percent(self.after, 2)} on functions left out{used}"),
+            Fact("Equation alone", f"{percent(self.before, 2)} error against the data, without their noise"),
+            Fact("With correction", f"{percent(self.after, 2)} error on functions left out{unused}"),
         )
 
 
-def correct(measured: Measurements, solutions: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, Correction]:
-    """Solutions (N, L) with the correction, and an account.
+def correct(
+    measured: Measurements, solutions: np.ndarray, predicted: np.ndarray
+) -> tuple[np.ndarray, Correction]:
+    """Return corrected solutions (N, L), and the record of the correction.
 
-    The last n of N functions are those that were measured. `seen` (N, K): all solutions where measurements
-    are.
+    Let Phi be the modes of the equation's solutions, and z_i the coefficients of solution i in them. A
+    measurement tells the residual of its solution, d_i = Phi^+ (y_i - s_i), without the noise outside of the
+    modes. The residual depends on the function, and the rows ``Phi W z_i = y_i - s_i`` stand for all measured
+    functions together: the library's own problem, T W B = G, with T = Phi and B = (z_i). It is solved by
+    ridge regression, with a ridge for each mode, chosen by exact leave-one-out; a mode that no ridge predicts
+    is left as it is.
+
+    The last n of the N functions are those that were measured. `predicted` (N, K): all solutions at the
+    measured points.
     """
     n = len(measured.y)
-    missed = measured.y - seen[-n:]
-    known = ~np.isnan(missed)
-    both = np.concatenate([solutions, seen], axis=1)
+    residuals = measured.y - predicted[-n:]
+    known = ~np.isnan(residuals)
+    both = np.concatenate([solutions, predicted], axis=1)
     U, sizes, Vt = svd(both, full_matrices=False, overwrite_a=True, check_finite=False)
-    count = int(np.count_nonzero(sizes**2 > _ENERGY * np.sum(sizes**2)))
-    most = min(_MODES, count, int(known.sum(axis=1).min()) // 2)
-    z = np.column_stack([np.full(len(U), sizes[0] / np.sqrt(len(U))), U[:, :most] * sizes[:most]])
-    # Orthonormal where the measurements are: there, each mode is predicted for itself.
-    orthonormal, R = np.linalg.qr(Vt[:most, solutions.shape[1] :].T)
-    there = orthonormal.T
-    d = np.array([np.linalg.lstsq(there[:, k].T, own[k])[0] for own, k in zip(missed, known, strict=True)])
-    rest = np.where(known, missed - d @ there, 0.0)
-    freedom = known.sum() - n * most
+    count = int(np.count_nonzero(sizes**2 > _NEGLIGIBLE_ENERGY * np.sum(sizes**2)))
+    m = min(_MAX_MODES, count, int(known.sum(axis=1).min()) // 2)
+    z = np.column_stack([np.full(len(U), sizes[0] / np.sqrt(len(U))), U[:, :m] * sizes[:m]])
+    # Modes are orthonormal at the measured points, so that each is predicted independently.
+    orthonormal, R = np.linalg.qr(Vt[:m, solutions.shape[1] :].T)
+    modes = orthonormal.T
+    each = zip(residuals, known, strict=True)
+    d = np.array([np.linalg.lstsq(modes[:, observed].T, r[observed])[0] for r, observed in each])
+    rest = np.where(known, residuals - d @ modes, 0.0)
+    freedom = known.sum() - n * m
     variance = float(np.sum(rest**2) / freedom) if freedom > 0 else 0.0
-    W, left_out = _ridges(z[-n:], d)
-    before, after = missed, missed - left_out @ there
-    used = bool(np.nansum(after**2) < np.nansum(before**2))
+    W, left_out = _ridge(z[-n:], d)
+    corrected = residuals - left_out @ modes
+    used = bool(np.nansum(corrected**2) < np.nansum(residuals**2))
     size = float(np.sqrt(np.nanmean(measured.y**2))) or 1.0
-    errors = [_without_noise(own, measured.y, variance) for own in (before, after)]
+    before, after = (_noise_free_error(errors, measured.y, variance) for errors in (residuals, corrected))
     if used:
-        modes = solve_triangular(R, Vt[:most, : solutions.shape[1]], trans="T")
-        solutions = solutions + product(product(z, W), modes)
-    return solutions, Correction(errors[0], errors[1], float(np.sqrt(variance)) / size, used)
+        at_points = solve_triangular(R, Vt[:m, : solutions.shape[1]], trans="T")
+        solutions = solutions + product(product(z, W), at_points)
+    return solutions, Correction(before, after, float(np.sqrt(variance)) / size, used)
 
 
-def _without_noise(missed: np.ndarray, y: np.ndarray, variance: float) -> float:
-    """The root mean square of relative errors (n, L), less what noise adds to it.
+def _noise_free_error(residuals: np.ndarray, y: np.ndarray, variance: float) -> float:
+    """Return the root mean square of relative errors (n, L), without the contribution of noise.
 
-    That is known up to its own standard deviation, ``variance sqrt(2 / L)`` for L values: no error below that
-    can be told from noise.
+    That is known up to its own standard deviation, ``variance sqrt(2 / L)`` for L values: errors below that
+    cannot be told from noise.
     """
-    counts, sizes = np.count_nonzero(~np.isnan(missed), axis=1), np.nansum(y**2, axis=1)
-    squares = (np.nansum(missed**2, axis=1) - variance * counts) / sizes
+    counts, sizes = np.count_nonzero(~np.isnan(residuals), axis=1), np.nansum(y**2, axis=1)
+    squares = (np.nansum(residuals**2, axis=1) - variance * counts) / sizes
     hidden = variance * np.sqrt(2 * np.sum(counts / sizes**2)) / len(counts)
     return float(np.sqrt(max(0.0, float(np.mean(squares))) + hidden))
 
 
-def _ridges(z: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """W (q, m) that predicts each column of d (n, m) from z (n, q), and predictions of rows left out (n, m).
+def _ridge(z: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return W (q, m) that predicts each column of d (n, m) from z (n, q), and left-out predictions (n, m).
 
     With ``z = U S V'``, the hat matrix is ``H = U S^2 / (S^2 + a) U'``, and a row that is left out is
     predicted as ``d - (d - H d) / (1 - diag H)``.

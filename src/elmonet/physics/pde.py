@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -14,52 +15,55 @@ from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
 from elmonet.physics.choice import choose
 from elmonet.physics.discretise import Equation
-from elmonet.physics.fields import ONE, Known, Names
+from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
 from elmonet.physics.inference import Correction, Measurements, correct, find_constants
-from elmonet.physics.march import Resolution, Solution, march
-from elmonet.physics.result import Physics
+from elmonet.physics.march import Resolution, SpectralSolution, march
+from elmonet.physics.result import PhysicsResult
 
-__all__ = ["PDE", "Pairs"]
+_DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
+_UNMET_RESIDUAL = 0.2  # relative to its terms: the equation does not hold,
+_UNMET_ERROR = 0.01  # although the stated relative error is below this
 
-_UNMET, _SMALL = 0.2, 0.01  # so much of an equation is left over, though the error seems small
-_POINTS = (200, 64, 16)  # in each coordinate, in one to three dimensions
 
-
-class Pairs(NamedTuple):
-    """Inputs that converged, their solutions at points, sensors, and an account."""
+class SolvedPairs(NamedTuple):
+    """Inputs that converged, their solutions, points and sensors, and how the equation was solved."""
 
     u: Any
     s: Any
     points: np.ndarray
     sensors: Any
-    account: Physics
+    result: PhysicsResult
 
 
 class PDE:
-    """An equation with its conditions, whose input function u is given.
+    """An equation and its conditions, for a given input function u.
 
     Parameters
     ----------
     domain : where it holds: a `Box`, or a `Domain`.
-    residual : of s and u, and of coordinates and constants by name if it needs them, zero for a solution:
-        ``lambda s, u: s.t - 0.01 * s.xx - u``. Of NumPy's functions, only analytic ones. Several equations: a
-        tuple of them.
-    conditions : residuals by face, ``{"t=0": lambda s, u: s}``, or by part of a `Domain`'s boundary; with the
-        outward normal as ``nx``, ``ny`` if they ask for it.
+    residual : a function of s and u, and of coordinates and constants by name if it needs them, that is zero
+        for a solution: ``lambda s, u: s.t - 0.01 * s.xx - u``. NumPy functions in it must be analytic.
+        Several equations: return a tuple.
+    conditions : residuals by face, ``{"t=0": lambda s, u: s}``, or by part of a `Domain`'s boundary. They may
+        take the outward normal by the names ``nx``, ``ny``.
     input_axes : the coordinates that u depends on; None: all. Several inputs: a dictionary, with () for a
-        number: ``{"k": ("x",), "speed": ()}`` is ``u.k`` and ``u.speed``.
+        number: ``{"k": ("x",), "speed": ()}`` gives ``u.k`` and ``u.speed``.
     unknowns : the names of several unknowns, as ``("v", "w", "p")`` for ``s.v.xx``; None: one, s itself.
     constants : numbers that residuals take by name: ``{"k": 0.01}``.
-    find : the names of constants that data beside the equation shall find; `constants` is where to begin.
+    find : the names of constants to fit to data given beside the equation, starting from `constants`.
     degree : of the polynomials, one for all coordinates or one for each; None: raised until solutions no
         longer change.
-    slabs : how many pieces in time follow each other; None: chosen.
-    trunk : a function of the degree that gives a trunk to solve in, as
+    slabs : the number of slabs in time that are solved one after the other; None: chosen.
+    trunk : a function of the degree that returns a trunk to solve in, as
         ``lambda n: Legendre((n, n)).zero_on_boundary()``, which meets conditions exactly; None: polynomials,
-        and waves along periodic coordinates.
-    start : a function of the coordinates, where Newton's method begins; None: zero.
-    tolerance : slabs in time are tried until solutions change by less than that, relative to their size.
+        and Fourier modes along periodic coordinates.
+    start : a function of the coordinates, the initial guess of Newton's method; None: zero.
+    tolerance : slabs are refined until the relative change of solutions is below this.
+
+    Raises
+    ------
+    InputError : if names or types of these arguments do not fit together.
 
     Examples
     --------
@@ -95,7 +99,7 @@ class PDE:
             )
         self.domain, self.residual, self.conditions = domain, residual, dict(conditions)
         self.input_axes = domain.names if input_axes is None else input_axes
-        self.unknowns = ONE if unknowns is None else tuple(unknowns)
+        self.unknowns = UNNAMED if unknowns is None else tuple(unknowns)
         self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
         self.find = (find,) if isinstance(find, str) else tuple(find)
         if set(self.find) - set(self.constants):
@@ -103,142 +107,177 @@ class PDE:
         self.degree, self.slabs, self.trunk, self.start = degree, slabs, trunk, start
         self.tolerance = number(tolerance, "tolerance", strict=True)
         axes = self.input_axes.values() if isinstance(self.input_axes, dict) else [self.input_axes]
-        if any(set(own) - set(domain.names) for own in axes):
+        if any(set(letters) - set(domain.names) for letters in axes):
             raise InputError(f"input_axes must be coordinates of {domain!r}, got {self.input_axes}.")
         if len(set(self.unknowns)) < len(self.unknowns):
             raise InputError(f"unknowns must have different names, got {self.unknowns}.")
 
     def with_constants(self, **constants: float) -> Self:
-        """The same equation with other constants."""
-        own = dict(self.__dict__)
-        new = object.__new__(type(self))
-        new.__dict__ = own | {"constants": self.constants | constants}
-        return new
-
-    def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
-        """Solutions for input functions: pairs to train on.
+        """Return the same equation with other values of some constants.
 
         Parameters
         ----------
-        u : (N, m), input functions at the sensors; several inputs come as a dictionary.
+        constants : the new values by name.
+
+        Returns
+        -------
+        pde : a new equation; this one does not change.
+        """
+        changed = copy(self)
+        changed.constants = self.constants | constants
+        return changed
+
+    def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
+        """Solve the equation for input functions, to get pairs for training.
+
+        Parameters
+        ----------
+        u : (N, m), input functions at the sensors; several inputs as a dictionary.
         sensors : (m, d), where they are known; of several inputs, by name.
         points : (M, d), where solutions are wanted. None: a uniform grid, of 200 points on a line, 64 x 64 in
-            a plane, 16 x 16 x 16 in space; of a `Domain`, its own.
+            a plane, 16 x 16 x 16 in space; of a `Domain`, its own points.
+
+        Returns
+        -------
+        data : training pairs, without the inputs that did not converge.
+
+        Raises
+        ------
+        InputError : if arguments do not fit the equation, conditions are missing, or no input converges.
         """
-        found = self.solved(u, sensors, points)
-        s, components = found.s, None
+        pairs = self.solved(u, sensors, points)
+        s, components = pairs.s, None
         if isinstance(s, dict):
             s, components = np.stack(list(s.values()), axis=-1), tuple(s)
-        u = found.u
+        u = pairs.u
         if isinstance(u, dict):
-            u = {name: own[:, None] if own.ndim == 1 else own for name, own in u.items()}
-        return OperatorData(u, s, None, None, found.sensors, found.points, "pde", components)
+            u = {name: values[:, None] if values.ndim == 1 else values for name, values in u.items()}
+        return OperatorData(u, s, None, None, pairs.sensors, pairs.points, "pde", components)
 
     def solved(
         self, u: Any, sensors: Any, points: Any = None, *, data: Any = None, progress: Any = None
-    ) -> Pairs:
-        """The same with an account of how it went.
+    ) -> SolvedPairs:
+        """Solve the equation as `solve` does, use data beside it, and tell how it went.
+
+        Estimators recognise an equation by this method.
 
         Parameters
         ----------
         u, sensors, points : as in `solve`.
-        data : outputs of some functions, as an `OperatorData`, ``(u, s)`` or ``(u, s, points)``; what they
-            say of the equation corrects all solutions.
-        progress : a function that is called with the share that is done.
+        data : measured outputs of some functions, as an `OperatorData`, ``(u, s)`` or ``(u, s, points)``;
+            they fit the constants in `find` and correct all solutions.
+        progress : a function that is called with the completed share.
+
+        Returns
+        -------
+        pairs : the inputs that converged, followed by those of `data`; solutions, points, sensors, and a
+            result with the resolution and the error.
+
+        Raises
+        ------
+        InputError : as `solve`, or if the equation does not converge for all inputs of the data.
         """
         begun = perf_counter()
-        where = self._usual_points() if points is None else points
-        where = coordinates(where, dimension=len(self.domain.names))
-        check_points(self.domain, where)
-        measured = None if data is None else Measurements.of(data, where, self.unknowns)
-        constants, correction = {}, None
+        points = coordinates(
+            self._default_points() if points is None else points, dimension=len(self.domain.names)
+        )
+        check_points(self.domain, points)
+        pde, constants, measured, correction = self, {}, None, None
+        if data is not None:
+            measured = Measurements.from_data(data, points, self.unknowns)
+            constants = self._find_constants(measured, sensors)
+            pde = self.with_constants(**{name: value for name, (value, _) in constants.items()})
+            u = measured.append_inputs(u)
+        inputs = InputFields(u, sensors, self.input_axes, self.domain)
+        solution, resolution, error = pde._solution(inputs, progress)
+        _warn_unmet(solution.relative_residual, error)
+        converged = solution.converged
+        _check_converged(converged)
+        values = {name: field[converged] for name, field in solution.values(points).items()}
         if measured is not None:
-            constants = self._constants_found(measured, sensors)
-            self = self.with_constants(**{name: value for name, (value, _) in constants.items()})
-            u = measured.with_inputs(u)
-        known = Known(u, sensors, self.input_axes, self.domain)
-        found, resolution, error = self._solution(known, progress)
-        _require_met(found.unmet, error)
-        failed = np.flatnonzero(~found.converged)
-        good = _require_some(found.converged)
-        values = {name: own[good] for name, own in found.values(where).items()}
-        if measured is not None:
-            if not good[-len(measured.y) :].all():
+            if not converged[-len(measured.y) :].all():
                 raise InputError(
                     "the equation did not converge for all inputs of the data. Remove those for which it "
                     "has no solution."
                 )
-            values, correction = self._corrected(measured, values, measured.seen(found.values)[good])
+            values, correction = _correct(measured, values, measured.predicted(solution.values)[converged])
             error = float(np.hypot(error, correction.error))
-        account = Physics(
-            resolution,
-            found.width,
-            found.linear,
-            found.shared,
-            found.residuals,
-            found.steps,
-            failed,
-            error,
-            perf_counter() - begun,
-            constants,
-            correction,
+        result = PhysicsResult(
+            resolution=resolution,
+            functions=solution.width,
+            linear=solution.linear,
+            shared=solution.shared,
+            residuals=solution.residuals,
+            steps=solution.steps,
+            failed=np.flatnonzero(~converged),
+            error=error,
+            seconds=perf_counter() - begun,
+            constants=constants,
+            correction=correction,
         )
-        s = values[""] if self.unknowns == ONE else values
-        return Pairs(_kept(u, good), s, where, known.sensors, account)
+        s = values[""] if self.unknowns == UNNAMED else values
+        if isinstance(u, dict):
+            u = {name: np.asarray(values, float)[converged] for name, values in u.items()}
+        else:
+            u = np.atleast_2d(np.asarray(u, float))[converged]
+        return SolvedPairs(u, s, points, inputs.sensors, result)
 
     def _solution(
-        self, known: Known, progress: Any = None, resolution: Resolution | None = None
-    ) -> tuple[Solution, Resolution, float]:
-        """Solutions as functions, the resolution and its error; if one is given, nothing is chosen."""
-        names = Names(self.domain.names, self.unknowns, known.names, self.constants)
-        equation = Equation(self.domain, self.residual, self.conditions, names, self.trunk, self.start)
+        self, inputs: InputFields, progress: Any = None, resolution: Resolution | None = None
+    ) -> tuple[SpectralSolution, Resolution, float]:
+        """Return solutions, their resolution and its error; NaN if the resolution is given."""
+        symbols = Symbols(self.domain.names, self.unknowns, inputs.names, self.constants)
+        equation = Equation(self.domain, self.residual, self.conditions, symbols, self.trunk, self.start)
         error = np.nan
         if resolution is None:
-            resolution, error = choose(equation, known, self.degree, self.slabs, self.tolerance)
-        return march(equation, known, resolution, progress), resolution, error
+            resolution, error = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
+        return march(equation, inputs, resolution, progress), resolution, error
 
-    def _constants_found(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
-        """The constants to find, as the measurements say, with standard errors."""
+    def _find_constants(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
+        """Fit the constants in `find` to the measurements; return each with its standard error."""
         if not self.find:
             return {}
-        known = Known(measured.u, sensors, self.input_axes, self.domain)
-        _, resolution, _ = self._solution(known)
+        inputs = InputFields(measured.u, sensors, self.input_axes, self.domain)
+        _, resolution, _ = self._solution(inputs)
         return find_constants(
             measured,
             {name: self.constants[name] for name in self.find},
-            lambda own: self.with_constants(**own)._solution(known, resolution=resolution)[0].values,
+            lambda constants: (
+                self.with_constants(**constants)._solution(inputs, resolution=resolution)[0].values
+            ),
         )
 
-    def _corrected(
-        self, measured: Measurements, values: dict[str, np.ndarray], seen: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], Correction]:
-        """Solutions with what the measurements say of them, each unknown in units of its own size."""
-        sizes = {name: float(np.sqrt(np.mean(own**2))) or 1.0 for name, own in values.items()}
-        stacked = np.concatenate([own / sizes[name] for name, own in values.items()], axis=1)
-        stacked, correction = correct(measured, stacked, seen)
-        parts = np.split(stacked, len(values), axis=1)
-        return {n: own * sizes[n] for n, own in zip(values, parts, strict=True)}, correction
-
-    def _usual_points(self) -> np.ndarray:
+    def _default_points(self) -> np.ndarray:
         if isinstance(self.domain, Domain):
             return self.domain.points
-        return self.domain.grid(_POINTS[len(self.domain.names) - 1])
+        return self.domain.grid(_DEFAULT_POINTS[len(self.domain.names) - 1])
 
 
-def _require_met(unmet: float, error: float) -> None:
-    """Conditions that contradict each other leave a residual, however rich the trunk is."""
-    if unmet > _UNMET and error < _SMALL:
+def _correct(
+    measured: Measurements, values: dict[str, np.ndarray], predicted: np.ndarray
+) -> tuple[dict[str, np.ndarray], Correction]:
+    """Correct solutions by the measurements, each unknown in units of its own size."""
+    sizes = {name: float(np.sqrt(np.mean(field**2))) or 1.0 for name, field in values.items()}
+    stacked = np.concatenate([field / sizes[name] for name, field in values.items()], axis=1)
+    stacked, correction = correct(measured, stacked, predicted)
+    parts = np.split(stacked, len(values), axis=1)
+    return {n: field * sizes[n] for n, field in zip(values, parts, strict=True)}, correction
+
+
+def _warn_unmet(relative_residual: float, error: float) -> None:
+    """Warn of contradicting conditions: they leave a residual however fine the resolution is."""
+    if relative_residual > _UNMET_RESIDUAL and error < _UNMET_ERROR:
         warnings.warn(
-            f"the equation is not met: {unmet:.0%} of its terms are left at half of the points, and more "
-            "functions change little. Its conditions do not agree with each other or with the equation: "
-            "perhaps there is one too many.",
+            f"the equation does not hold: its residual is {relative_residual:.0%} of its terms at half of "
+            "the points, and a finer resolution changes little. Its conditions do not agree with each other "
+            "or with the equation: perhaps there is one too many.",
             NumericsWarning,
             stacklevel=4,
         )
 
 
-def _require_some(converged: np.ndarray) -> np.ndarray:
-    """Which inputs converged, with a warning if not all did."""
+def _check_converged(converged: np.ndarray) -> None:
+    """Warn if some inputs did not converge; raise if none did."""
     failed = np.flatnonzero(~converged)
     if len(failed) == len(converged):
         raise InputError(
@@ -252,10 +291,3 @@ def _require_some(converged: np.ndarray) -> np.ndarray:
             NumericsWarning,
             stacklevel=4,
         )
-    return converged
-
-
-def _kept(u: Any, good: np.ndarray) -> Any:
-    if isinstance(u, dict):
-        return {name: np.asarray(own, float)[good] for name, own in u.items()}
-    return np.atleast_2d(np.asarray(u, float))[good]

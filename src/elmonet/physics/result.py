@@ -1,4 +1,4 @@
-"""What the solution of an equation for many inputs says of itself."""
+"""The record of solving an equation for many inputs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from elmonet.physics.inference import Correction
 from elmonet.physics.march import Resolution
 from elmonet.summary import Fact, in_lines, percent
 
-__all__ = ["Physics"]
+_LISTED_ROWS = 5  # of inputs that did not converge
 
 
 @dataclass(frozen=True)
-class Physics:
-    """The account of solving an equation.
+class PhysicsResult:
+    """How an equation was solved, and the error of its solutions.
 
     Attributes
     ----------
-    resolution : degrees of the polynomials (or waves) in each coordinate, and slabs in time.
-    functions : how many polynomials and waves there are for each unknown, in a slab.
+    resolution : degrees of the polynomials (or Fourier modes) in each coordinate, and slabs in time.
+    functions : the number of basis functions for each unknown, in a slab.
     linear : whether the equation is linear in s; shared : with the same operator for all inputs.
-    residuals : (N,), root mean squares of the residual, in its own units. A residual is no error.
+    residuals : (N,), root mean squares of the residual, in its own units. A residual is not an error.
     steps : (N,), of Newton's method.
-    failed : the inputs for which it did not converge; they are left out.
-    error : the relative error of the solutions themselves, from a richer trunk on a few inputs.
+    failed : the rows of inputs that did not converge; they are left out.
+    error : the relative error of the solutions, estimated with a finer trunk on a few inputs.
     seconds : wall time.
-    constants : those that were found from data, each with its standard error.
-    correction : what data beside the equation said of it; None if there were none.
+    constants : those found from data, each with its standard error.
+    correction : how data beside the equation corrected the solutions; None without data.
     """
 
     resolution: Resolution
@@ -45,20 +45,20 @@ class Physics:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What a summary says of it."""
+        """The lines of a summary."""
         kind = "linear" if self.linear else "nonlinear"
         kind += ", one factorisation for all inputs" if self.shared else ""
         steps = int(self.steps.max(initial=0))
-        source = " and the data" if self.correction else ""
+        source = ", and from the data" if self.correction else ""
         facts = [
             Fact("Kind", kind),
-            Fact("Solved", f"for {len(self.steps)} inputs in {self.seconds:.1f} s, at most {steps} steps"),
+            Fact("Solved", f"{len(self.steps)} inputs in {self.seconds:.1f} s, at most {steps} Newton steps"),
             Fact("Trunk", f"{self.functions} functions, {self.resolution}"),
-            Fact("Its error", f"{percent(self.error, 2)}, from a richer trunk on a few inputs{source}"),
+            Fact("Solver error", f"{percent(self.error, 2)}, from a finer trunk on a few inputs{source}"),
         ]
         if len(self.failed):
-            some = ", ".join(map(str, self.failed[:5]))
-            facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {some}"))
+            rows = ", ".join(map(str, self.failed[:_LISTED_ROWS]))
+            facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {rows}"))
         if self.constants:
             each = (f"{name} = {v:.4g} (standard error {e:.2g})" for name, (v, e) in self.constants.items())
             facts.append(Fact("Found from data", ", ".join(each)))

@@ -1,18 +1,18 @@
-"""Operator-learning problems with accurate solutions; each makes an `OperatorData`.
+"""Benchmark problems with accurate solutions; each returns an `OperatorData`.
 
 `antiderivative`     s' = u                              linear, 1-D
 `nonlinear_ode`      s' = -0.1 s^2 + u                   mildly nonlinear, 1-D
-`inverse_source`     u(1, .) -> s in u_t = D u_xx + k u^2 + s   ill-posed, 1-D, noise on request
+`inverse_source`     u(1, .) -> s in u_t = D u_xx + k u^2 + s   ill-posed, 1-D, optional noise
 `burgers`            u(., 0) -> u(., 1) in u_t + u u_z = 0.1 u_zz   nonlinear, periodic, 1-D
 `burgers_steps`      u(., t) -> u(., t + dt) of the same, whole trajectories
-`darcy`              -div(kappa grad s) = 1              2-D, images in
-`darcy_two_valued`   the same, kappa is 12 or 3          2-D, images in, rough
+`darcy`              -div(kappa grad s) = 1              2-D, image inputs
+`darcy_two_valued`   the same, kappa is 12 or 3          2-D, image inputs, rough
 `gaussian_field`     the smooth random functions behind the first three and `darcy`
-`solve_burgers`      the solver behind `burgers`, from initial values of your own
+`solve_burgers`      the solver behind `burgers`, for your own initial values
 """
 
-from elmonet.problems.burgers import burgers, burgers_steps, solve_burgers
-from elmonet.problems.darcy import darcy, darcy_two_valued
+from elmonet.problems.burgers_flow import burgers, burgers_steps, solve_burgers
+from elmonet.problems.darcy_flow import darcy, darcy_two_valued
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode

@@ -1,4 +1,4 @@
-"""Polynomials on [0, 1] by their values at Chebyshev points, and initial-value problems solved with them."""
+"""Polynomials on [0, 1] by their values at Chebyshev points, and initial value problems solved with them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ from numpy.polynomial import chebyshev
 
 from elmonet.errors import InputError
 
-__all__ = [
-    "chebyshev_nodes",
-    "integrate",
-    "integration_matrix",
-    "interpolation_matrix",
-    "resolution",
-    "second_derivative_matrix",
-    "solve_riccati",
-]
-
 
 def resolution(length_scale: float) -> int:
-    """Return how many nodes resolve a Gaussian field on [0, 1] down to rounding.
+    """Return the number of nodes that resolves a Gaussian field on [0, 1] down to rounding.
 
     >>> resolution(0.1)
     82
@@ -41,8 +31,8 @@ def chebyshev_nodes(n: int) -> np.ndarray:
 def interpolation_matrix(n: int, x: np.ndarray) -> np.ndarray:
     """Return the (len(x), n) matrix that evaluates the interpolating polynomial at `x`.
 
-    Barycentric formula: p(x) = sum_j w_j p_j / (x - x_j) / sum_j w_j / (x - x_j). A point that
-    is a node gets that node's value exactly.
+    Barycentric formula: p(x) = sum_j w_j p_j / (x - x_j) / sum_j w_j / (x - x_j). At a node, the value of
+    that node is returned exactly.
 
     >>> (interpolation_matrix(3, np.array([0.0, 0.25])) @ chebyshev_nodes(3) ** 2).round(12)
     array([0. , 0.0625])
@@ -55,7 +45,7 @@ def interpolation_matrix(n: int, x: np.ndarray) -> np.ndarray:
 
 
 def integration_matrix(n: int) -> np.ndarray:
-    """Return the (n, n) matrix S of (S p)_i = integral of p from 0 to x_i.
+    """Return the (n, n) matrix S with (S p)_i = integral of p from 0 to x_i.
 
     >>> (integration_matrix(3) @ chebyshev_nodes(3)).round(12)  # the integral of x is x^2 / 2
     array([0.   , 0.125, 0.5  ])
@@ -78,7 +68,7 @@ def second_derivative_matrix(n: int) -> np.ndarray:
     array([2., 2., 2., 2.])
     """
     angle = np.pi * np.arange(n) / (2 * (n - 1))
-    # x_i - x_j without cancellation.
+    # x_i - x_j without cancellation
     difference = np.sin(angle[:, None] + angle) * np.sin(angle[:, None] - angle)
     np.fill_diagonal(difference, 1.0)
     w = _weights(n)
@@ -87,7 +77,7 @@ def second_derivative_matrix(n: int) -> np.ndarray:
     np.fill_diagonal(first, -first.sum(axis=1))
     second = 2 * first * (np.diag(first)[:, None] - 1 / difference)
     np.fill_diagonal(second, 0.0)
-    np.fill_diagonal(second, -second.sum(axis=1))  # constants have no derivative
+    np.fill_diagonal(second, -second.sum(axis=1))  # the derivative of a constant is 0
     return second
 
 
@@ -101,7 +91,6 @@ def _weights(n: int) -> np.ndarray:
 def integrate(u: np.ndarray) -> np.ndarray:
     """Integrate rows of `u` (N, n), values at `chebyshev_nodes(n)`, from 0: s = u S^T, (N, n).
 
-    >>> from elmonet.problems.chebyshev import chebyshev_nodes
     >>> x = chebyshev_nodes(20)
     >>> np.allclose(integrate(np.cos(x)[None]), np.sin(x), rtol=0, atol=1e-14)
     True
@@ -112,9 +101,8 @@ def integrate(u: np.ndarray) -> np.ndarray:
 def solve_riccati(u: np.ndarray, sweeps: int = 200) -> np.ndarray:
     """Solve s' = -0.1 s^2 + u, s(0) = 0 for rows of `u` (N, n) at `chebyshev_nodes(n)`: (N, n).
 
-    Picard's iteration s <- integral of (-0.1 s^2 + u), until the change is rounding.
+    Picard iteration, s <- integral of (-0.1 s^2 + u), until the change is rounding.
 
-    >>> from elmonet.problems.chebyshev import chebyshev_nodes
     >>> x = chebyshev_nodes(20)
     >>> s = solve_riccati((1 + 0.1 * x**2)[None])  # the solution is s = x
     >>> np.allclose(s, x, rtol=0, atol=1e-14)
@@ -130,6 +118,6 @@ def solve_riccati(u: np.ndarray, sweeps: int = 200) -> np.ndarray:
         if np.abs(s - previous).max() <= 5e-15 * size:
             return s
     raise InputError(
-        f"s' = -0.1 s^2 + u has no solution on [0, 1] that Picard's method finds in {sweeps} steps, for "
-        f"inputs as large as {np.abs(u).max():.3g}. Use smaller inputs u."
+        f"Picard iteration finds no solution of s' = -0.1 s^2 + u on [0, 1] in {sweeps} steps, for inputs as "
+        f"large as {np.abs(u).max():.3g}. Use smaller inputs u."
     )

@@ -17,8 +17,6 @@ from elmonet.problems.chebyshev import (
 )
 from elmonet.problems.gaussian import SHORTEST, gaussian_field, train_and_test, uniform_grid
 
-__all__ = ["antiderivative", "nonlinear_ode"]
-
 
 def antiderivative(
     n_train: int = 1000,
@@ -31,7 +29,7 @@ def antiderivative(
 ) -> OperatorData:
     """Make pairs u -> s with s(x) = integral of u from 0 to x, for u from a Gaussian field.
 
-    Both come from the same polynomial, which resolves the field to rounding.
+    Both come from the same polynomial, which resolves the field down to rounding.
 
     Parameters
     ----------
@@ -39,6 +37,10 @@ def antiderivative(
     seed : the same seed gives the same functions.
     n_sensors, n_points : number of uniform points of [0, 1] where u, and s, are known.
     length_scale : of the Gaussian field, see `gaussian_field`.
+
+    Returns
+    -------
+    data : u (N, n_sensors) and s (N, n_points).
 
     Examples
     --------
@@ -60,14 +62,7 @@ def nonlinear_ode(
 ) -> OperatorData:
     """Make pairs u -> s with s' = -0.1 s^2 + u, s(0) = 0, for u from a Gaussian field.
 
-    With the same seed, u is the same as in `antiderivative`.
-
-    Parameters
-    ----------
-    n_train, n_test : number of training and of test functions.
-    seed : the same seed gives the same functions.
-    n_sensors, n_points : number of uniform points of [0, 1] where u, and s, are known.
-    length_scale : of the Gaussian field, see `gaussian_field`.
+    Parameters, the inputs u of a seed, and the shapes that are returned are those of `antiderivative`.
 
     Examples
     --------
@@ -90,7 +85,7 @@ def _from_field(
     n_points: int,
     length_scale: float,
 ) -> OperatorData:
-    """Sample u at the nodes, solve there, and interpolate u and s to the uniform points."""
+    """Sample u at Chebyshev nodes, solve there, and interpolate u and s to the uniform points."""
     sensors = uniform_grid(n_sensors, "n_sensors")
     points = uniform_grid(n_points, "n_points")
     nodes = chebyshev_nodes(resolution(number(length_scale, "length_scale", minimum=SHORTEST)))
@@ -101,6 +96,4 @@ def _from_field(
         u = gaussian_field(nodes, n, length_scale, rng)
         return u @ to_sensors.T, solve(u) @ to_points.T
 
-    return train_and_test(
-        draw, n_train, n_test, seed, sensors=sensors[:, None], points=points[:, None], name=name
-    )
+    return train_and_test(draw, n_train, n_test, seed, sensors=sensors, points=points, name=name)
