@@ -149,7 +149,7 @@ def test_the_outputs_own_modes(kind):
 
 @pytest.mark.parametrize("n", [3, 10, 17])
 @pytest.mark.parametrize("solver", [Ridge("loo"), Ridge(0.1), Pinv()])
-@pytest.mark.filterwarnings("ignore::elmonet._check.InterpolationThresholdWarning")
+@pytest.mark.filterwarnings("ignore::elmonet.errors.InterpolationThresholdWarning")
 def test_few_functions_are_an_ordinary_fit(n, solver):
     """At most p1 + q of them are kept as they came: the same solution, with exact leave-one-out."""
     T = rng.normal(size=(9, Q))
