@@ -57,7 +57,7 @@ def test_a_gap_costs_a_few_factorisations(monkeypatch, missing):
         y[3, 5] = np.nan
     else:
         y[rng.random(s.shape) < missing] = np.nan
-    monkeypatch.setattr("elmonet.solve.gaps._FEW", 100)  # so that 30 % are many
+    monkeypatch.setattr("elmonet.solve.gaps._MAX_JOINT_GAPS", 100)  # so that 30 % are many
     found = fit_with_gaps(u, y, x, branch(), POD(), None)
     assert found.solution.method == "cholesky"
     assert len(counted) < 40

@@ -251,7 +251,7 @@ def test_bad_settings(solver, match):
 
 def test_bad_matrices():
     T, B, G = problem(TRUNKS[0], BRANCHES[0])
-    with pytest.raises(InputError, match="fit each other"):
+    with pytest.raises(InputError, match="matching shapes"):
         Pinv().solve(T, B, G[:, :-1])
     B[2, 3] = np.nan
     with pytest.raises(InputError, match=r"branch's features.* NaN or Inf"):

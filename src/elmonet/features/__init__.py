@@ -1,5 +1,6 @@
-"""Feature maps: fixed functions of inputs (branch) or coordinates (trunk), as transformers."""
+"""Feature maps: fixed functions of inputs (branch) or coordinates (trunk), as scikit-learn transformers."""
 
+from elmonet.features.base import FeatureMap
 from elmonet.features.bases import POD, Legendre, Linear, Sinusoid
 from elmonet.features.cnn import CNN
 from elmonet.features.combine import Concat, PerComponent, Several
@@ -13,6 +14,7 @@ __all__ = [
     "POD",
     "SLFN",
     "Concat",
+    "FeatureMap",
     "InfiniteWidth",
     "Legendre",
     "Linear",

@@ -92,7 +92,7 @@ class InfiniteWidth(FeatureMap):
         self._fit_transform(X, y)
 
     def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        self._see(X)
+        self._record_input(X)
         self.__dict__.pop("centres_", None)
         self.derive()
         require_features(len(X), len(X))

@@ -1,4 +1,4 @@
-"""Trunks that vanish where the outputs must."""
+"""Trunks that vanish where the outputs must, by a mask."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ from elmonet.features.base import (
 )
 from elmonet.features.jet import Jet
 
-__all__ = ["Masked"]
-
 _ENDS = ("low", "high")
 
 
 class Masked(FeatureMap):
-    """A trunk times a mask, so that every prediction vanishes where the mask does: exactly, at any point.
+    """A trunk multiplied by a mask: predictions vanish exactly where the mask does.
 
-    ``Sinusoid(100, "cosine").zero_on_boundary()`` makes one. The mask sees the points as you give them; the
-    trunk sees their bounding box as the unit cube.
+    ``Sinusoid(100, "cosine").zero_on_boundary()`` returns one. The mask sees the points as given; the trunk
+    sees their bounding box as the unit cube.
 
     Parameters
     ----------
     trunk : the feature map that is multiplied.
     mask : "box", which vanishes on the faces of the bounding box of the training points; or your own
-        function of points (M, d) to (M,), which a file cannot hold.
+        function of points (M, d) to (M,), which a model file cannot hold.
     sides : for "box", the faces where the outputs vanish, as ``[(0, "low"), (0, "high"), (1, "low")]``: pairs
         of a coordinate and an end. None: all.
 
@@ -63,12 +61,22 @@ class Masked(FeatureMap):
 
     @property
     def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What its trunk learns from."""
+        """What the trunk learns from."""
         return learns_from(self.trunk)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The box."""
+        """Return the bounding box."""
         return {"box_": self.box_}
+
+    def settings_to_store(self) -> dict[str, Any]:
+        """Return the settings; the trunk is the fitted one, which knows its seed."""
+        if callable(self.mask):
+            raise InputError(
+                "a model file cannot hold your own mask function: nothing in a file is ever run. Save with "
+                'mask="box", or keep the data and fit again.'
+            )
+        trunk = self.members_[0] if hasattr(self, "members_") else self.trunk
+        return super().settings_to_store() | {"trunk": trunk}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
@@ -76,7 +84,7 @@ class Masked(FeatureMap):
         self.members_ = [clone(self.trunk, safe=False)]
         inside = factors != 0
         if "outputs" in self.learns_from and y is not None and inside.any():
-            # Functions of what is left of the outputs when the mask is taken off them.
+            # The trunk learns from the outputs divided by the mask.
             y = np.asarray(y)
             P, y = P[inside], y[inside] / factors[inside].reshape(-1, *[1] * (y.ndim - 1))
         fit_map(self.members_[0], P, y)
@@ -86,14 +94,14 @@ class Masked(FeatureMap):
         room = 1e-9 * (high - low)
         within = bool(((low - room <= X) & (high + room >= X)).all())
         with warnings.catch_warnings():
-            if within:  # modes without values on the boundary reach it from within
+            if within:  # POD modes fitted inside reach the boundary by a small extrapolation
                 warnings.simplefilter("ignore", ExtrapolationWarning)
             inside = features(self.members_[0], in_unit_cube(X, self.box_))
         np.multiply(inside, self._factors(X)[:, None], out=out)
 
     def _jet(self, X: Jet) -> Jet:
         if self.mask != "box":
-            raise InputError('derivatives need mask="box": those of a mask of your own are not known.')
+            raise InputError('derivatives need mask="box": those of your own mask function are not known.')
         low, high = self.box_
         found = jet_of(self.members_[0], jet_in_unit_cube(X, self.box_))
         for axis, end in self._sides(len(low)):
@@ -102,13 +110,13 @@ class Masked(FeatureMap):
         return found
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
-        """The mask at points X (M, d), (M,)."""
+        """Return the mask (M,) at points X (M, d)."""
         if callable(self.mask):
             factors = np.asarray(self.mask(X), dtype=X.dtype)
             if factors.shape != (len(X),) or not np.isfinite(factors).all():
                 raise InputError(
-                    f"the mask must give one finite number for each of {len(X)} points, ({len(X)},); it gave "
-                    f"the shape {factors.shape}."
+                    f"the mask must return one finite number per point, ({len(X)},); it returned the shape "
+                    f"{factors.shape}."
                 )
             return factors
         if self.mask != "box":

@@ -25,7 +25,7 @@ from elmonet.metrics import function_norms
 from elmonet.modelfile.recipe import describe_map, restore_map
 from elmonet.progress import Progress
 from elmonet.solve.problem import Span
-from elmonet.solve.streamed import LeftOut, Sums
+from elmonet.solve.streamed import StreamedLeaveOneOut, Sums
 
 __all__ = ["LeaveOut", "LookAtInputs", "OnDask", "OnThreads", "Reduction", "SumUp", "Totals"]
 
@@ -112,7 +112,7 @@ class SumUp:
 
 @dataclass
 class Totals:
-    """Sums over functions of what `LeftOut` counts."""
+    """Sums over functions of what `StreamedLeaveOneOut` counts."""
 
     values: Any = 0.0
 
@@ -126,7 +126,7 @@ class LeaveOut:
     """The third pass: the leave-one-out errors at a few alphas."""
 
     reduction: Reduction
-    left_out: LeftOut
+    left_out: StreamedLeaveOneOut
     span: Span
     needs_outputs = True
 
