@@ -20,118 +20,6 @@ _CANCELLED = 1e-6  # a difference of squares below this part of the squares has 
 _COLLAPSED = 0.1  # warn of a rank below this part of what the shape allows
 
 
-def safely_scaled(A: np.ndarray, name: str) -> tuple[np.ndarray, float]:
-    """Return ``(c A, c)``, with c = 1 unless sums of squares of A could overflow or underflow.
-
-    c is a power of two, so that scaling is exact. Raises `InputError` for NaN or Inf.
-    """
-    # Room for sums of 2^64 squares on either side of 1; the norm alone decides as a rule.
-    limit = 2.0 ** (np.finfo(A.dtype).maxexp // 2 - 32)
-    if A.size and limit**-2 < squared_norm(A) < limit**2:
-        return A, 1.0
-    largest = float(max(A.max(), -A.min())) if A.size else 0.0
-    if not np.isfinite(largest):
-        raise InputError(
-            f"{name} holds NaN or Inf. All values must be finite: check the inputs, and the scale of the "
-            "feature map."
-        )
-    if largest == 0 or 1 / limit < largest < limit:
-        return A, 1.0
-    exponent = int(np.frexp(largest)[1])
-    return np.ldexp(A, -exponent), 2.0**-exponent
-
-
-def default_cutoff(A: np.ndarray) -> float:
-    """Return ``max(A.shape) * eps``: singular values below this times the largest are rounding."""
-    return max(A.shape) * float(np.finfo(A.dtype).eps)
-
-
-class Span:
-    """The column space of T, with ``T = Q diag(s) Vt`` cut off at the numerical rank r.
-
-    For every W, ``T W = Q C`` with ``C = diag(s) Vt W``, so that
-
-        ||T W B - G||^2 = ||C B - Q'G||^2 + ||(I - Q Q')G||^2 ,
-
-    and the last term does not depend on W. The W of least norm with ``T W = Q C`` is
-    ``Vt' diag(1/s) C``, see `lift`.
-
-    Parameters
-    ----------
-    T : (M, p2)
-    rcond : relative cut-off of the singular values; None: `default_cutoff`.
-    """
-
-    def __init__(self, T: np.ndarray, rcond: float | None = None):
-        T, self._scale = safely_scaled(T, "T, the trunk's features,")
-        self.cutoff = default_cutoff(T) if rcond is None else rcond
-        if rcond is None and _orthonormal(T):
-            self.Q, self.s, self.Vt = T, np.ones(T.shape[1], T.dtype), None
-        else:
-            Q, s, Vt = _svd(T)
-            kept = s > self.cutoff * s[0]
-            self.Q, self.s, self.Vt = Q[:, kept], s[kept], Vt[kept]
-        self.shape, self.rank = T.shape, self.Q.shape[1]
-
-    def project(self, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,), given those of G."""
-        return project(self.Q, G, norms)
-
-    @property
-    def lifting(self) -> np.ndarray | None:
-        """The matrix ``Vt' diag(1/s)`` (p2, r) of `lift`; None if it is the identity.
-
-        ``t(y)' lifting`` are the functions of the basis Q between the points. Where s_k is small they are
-        accurate only to ``eps s_0 / s_k`` of their size. Dropping them would lose all of that size, which is
-        more as long as s_k is above the cut-off. But multiply in this order, ``(t(y)' lifting) (C b)``: the
-        product ``lifting C``, which is W, is huge, and rounds to ``eps ||W||``.
-        """
-        return None if self.Vt is None else self.Vt.T * (self._scale / self.s)
-
-    def lift(self, C: np.ndarray) -> np.ndarray:
-        """Return the W (p2, p1) of least norm with ``T W = Q C``."""
-        lifting = self.lifting
-        return C if lifting is None else product(lifting, C)
-
-    def penalty(self) -> np.ndarray:
-        """Return the weights (r, 1) with which rows of C enter ``||W||^2``: ``1 / s_k^2`` for row k."""
-        return (self._scale / self.s[:, None]) ** 2
-
-
-def project(Q: np.ndarray, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``Q'G`` and the column norms of ``G - Q Q'G``, given those of G, for Q (M, r) orthonormal."""
-    QtG = product(Q.T, G)
-    if Q.shape[1] == len(G):
-        return QtG, np.zeros_like(norms)
-    # Pythagoras, except where the difference of squares cancels: there, take the difference itself.
-    squared = norms**2 - np.einsum("ij,ij->j", QtG, QtG)
-    outside = np.sqrt(np.maximum(squared, 0))
-    nearly_inside = np.flatnonzero(squared < _CANCELLED * norms**2)
-    step = max(1, _BLOCK // len(G))
-    for start in range(0, len(nearly_inside), step):
-        some = nearly_inside[start : start + step]
-        R = G[:, some].T - product(QtG[:, some].T, Q.T)
-        outside[some] = np.sqrt(np.einsum("ij,ij->i", R, R))
-    return QtG, outside
-
-
-def _svd(T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if T.shape[0] < 2 * T.shape[1]:
-        return svd(T, full_matrices=False, check_finite=False)
-    Q, R = qr(T, mode="economic", check_finite=False)  # tall: the SVD of the small factor suffices
-    U, s, Vt = svd(R, full_matrices=False, check_finite=False)
-    return product(Q, U), s, Vt
-
-
-def _orthonormal(T: np.ndarray) -> bool:
-    """Return whether ``T'T = I`` to rounding: much cheaper than an SVD."""
-    if T.shape[1] > T.shape[0]:
-        return False
-    TtT = gram(T.T)
-    np.fill_diagonal(TtT, TtT.diagonal() - 1)
-    return bool(np.abs(TtT).max() <= 4 * default_cutoff(T))
-
-
 class Problem:
     """The one-sided problem ``min ||C B - Q'G||`` that remains for Q, a basis of the trunk's span.
 
@@ -278,6 +166,75 @@ class Problem:
                 )
 
 
+class Span:
+    """The column space of T, with ``T = Q diag(s) Vt`` cut off at the numerical rank r.
+
+    For every W, ``T W = Q C`` with ``C = diag(s) Vt W``, so that
+
+        ||T W B - G||^2 = ||C B - Q'G||^2 + ||(I - Q Q')G||^2 ,
+
+    and the last term does not depend on W. The W of least norm with ``T W = Q C`` is
+    ``Vt' diag(1/s) C``, see `lift`.
+
+    Parameters
+    ----------
+    T : (M, p2)
+    rcond : relative cut-off of the singular values; None: `default_cutoff`.
+    """
+
+    def __init__(self, T: np.ndarray, rcond: float | None = None):
+        T, self._scale = safely_scaled(T, "T, the trunk's features,")
+        self.cutoff = default_cutoff(T) if rcond is None else rcond
+        if rcond is None and _orthonormal(T):
+            self.Q, self.s, self.Vt = T, np.ones(T.shape[1], T.dtype), None
+        else:
+            Q, s, Vt = _svd(T)
+            kept = s > self.cutoff * s[0]
+            self.Q, self.s, self.Vt = Q[:, kept], s[kept], Vt[kept]
+        self.shape, self.rank = T.shape, self.Q.shape[1]
+
+    def project(self, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``Q'G`` (r, N) and the norm of each column of ``G - Q Q'G`` (N,), given those of G."""
+        return project(self.Q, G, norms)
+
+    @property
+    def lifting(self) -> np.ndarray | None:
+        """The matrix ``Vt' diag(1/s)`` (p2, r) of `lift`; None if it is the identity.
+
+        ``t(y)' lifting`` are the functions of the basis Q between the points. Where s_k is small they are
+        accurate only to ``eps s_0 / s_k`` of their size. Dropping them would lose all of that size, which is
+        more as long as s_k is above the cut-off. But multiply in this order, ``(t(y)' lifting) (C b)``: the
+        product ``lifting C``, which is W, is huge, and rounds to ``eps ||W||``.
+        """
+        return None if self.Vt is None else self.Vt.T * (self._scale / self.s)
+
+    def lift(self, C: np.ndarray) -> np.ndarray:
+        """Return the W (p2, p1) of least norm with ``T W = Q C``."""
+        lifting = self.lifting
+        return C if lifting is None else product(lifting, C)
+
+    def penalty(self) -> np.ndarray:
+        """Return the weights (r, 1) with which rows of C enter ``||W||^2``: ``1 / s_k^2`` for row k."""
+        return (self._scale / self.s[:, None]) ** 2
+
+
+def project(Q: np.ndarray, G: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``Q'G`` and the column norms of ``G - Q Q'G``, given those of G, for Q (M, r) orthonormal."""
+    QtG = product(Q.T, G)
+    if Q.shape[1] == len(G):
+        return QtG, np.zeros_like(norms)
+    # Pythagoras, except where the difference of squares cancels: there, take the difference itself.
+    squared = norms**2 - np.einsum("ij,ij->j", QtG, QtG)
+    outside = np.sqrt(np.maximum(squared, 0))
+    nearly_inside = np.flatnonzero(squared < _CANCELLED * norms**2)
+    step = max(1, _BLOCK // len(G))
+    for start in range(0, len(nearly_inside), step):
+        some = nearly_inside[start : start + step]
+        R = G[:, some].T - product(QtG[:, some].T, Q.T)
+        outside[some] = np.sqrt(np.einsum("ij,ij->i", R, R))
+    return QtG, outside
+
+
 def lifted(span: Span, C: np.ndarray) -> dict[str, Any]:
     """Return the matrices of a `Solution`: W (computed on first access), C, lift and basis."""
     lift = span.lifting
@@ -291,3 +248,46 @@ def lifted(span: Span, C: np.ndarray) -> dict[str, Any]:
             "order one."
         )
     return {"W": None, "C": C, "lift": lift, "basis": span.Q}
+
+
+def safely_scaled(A: np.ndarray, name: str) -> tuple[np.ndarray, float]:
+    """Return ``(c A, c)``, with c = 1 unless sums of squares of A could overflow or underflow.
+
+    c is a power of two, so that scaling is exact. Raises `InputError` for NaN or Inf.
+    """
+    # Room for sums of 2^64 squares on either side of 1; the norm alone decides as a rule.
+    limit = 2.0 ** (np.finfo(A.dtype).maxexp // 2 - 32)
+    if A.size and limit**-2 < squared_norm(A) < limit**2:
+        return A, 1.0
+    largest = float(max(A.max(), -A.min())) if A.size else 0.0
+    if not np.isfinite(largest):
+        raise InputError(
+            f"{name} holds NaN or Inf. All values must be finite: check the inputs, and the scale of the "
+            "feature map."
+        )
+    if largest == 0 or 1 / limit < largest < limit:
+        return A, 1.0
+    exponent = int(np.frexp(largest)[1])
+    return np.ldexp(A, -exponent), 2.0**-exponent
+
+
+def default_cutoff(A: np.ndarray) -> float:
+    """Return ``max(A.shape) * eps``: singular values below this times the largest are rounding."""
+    return max(A.shape) * float(np.finfo(A.dtype).eps)
+
+
+def _svd(T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if T.shape[0] < 2 * T.shape[1]:
+        return svd(T, full_matrices=False, check_finite=False)
+    Q, R = qr(T, mode="economic", check_finite=False)  # tall: the SVD of the small factor suffices
+    U, s, Vt = svd(R, full_matrices=False, check_finite=False)
+    return product(Q, U), s, Vt
+
+
+def _orthonormal(T: np.ndarray) -> bool:
+    """Return whether ``T'T = I`` to rounding: much cheaper than an SVD."""
+    if T.shape[1] > T.shape[0]:
+        return False
+    TtT = gram(T.T)
+    np.fill_diagonal(TtT, TtT.diagonal() - 1)
+    return bool(np.abs(TtT).max() <= 4 * default_cutoff(T))

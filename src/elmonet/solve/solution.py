@@ -19,15 +19,15 @@ _REGRESSION_ALPHAS = 10.0 ** np.arange(-9, 0, 2)  # parts of s_max^2, tried when
 
 
 class Solver(BaseEstimator):
-    """Base class of solvers, which find the W (p2, p1) of
+    """Base class of solvers: they find the matrix W (p2, p1) that minimises
 
-        min_W  ||T W B - G||^2 + penalty(W)
+        ||T W B - G||^2 + penalty(W)
 
-    for trunk features T (M, p2), branch features B (p1, N) and outputs G (M, N). What the penalty is, and
-    which W is taken where there are many, is up to the solver.
+    for trunk features T (M, p2), branch features B (p1, N) and outputs G (M, N). The solver defines the
+    penalty, and which W it takes where the minimum is not unique.
 
-    To write one, derive a class that implements `solve`, with settings as scikit-learn asks (`__init__`
-    stores them). It registers itself by its name: models that use it can be saved, and loaded where the
+    To write one, derive a class that implements `solve`; `__init__` only stores the settings, as scikit-learn
+    requires. The class registers itself by its name: models that use it can be saved, and loaded where the
     class has been defined.
 
     Attributes
