@@ -62,7 +62,7 @@ class Reduced(Factor):
         self.rank = int(np.count_nonzero(s > cutoff * s[0]))
 
     def condition(self, alpha: float) -> float:
-        """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``; if alpha is 0, s_min is above the cut-off."""
+        """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``, s_min above the cut-off if alpha is 0."""
         smallest = float(self.values[-1] if alpha > 0 else self.values[max(self.rank, 1) - 1])
         return float(np.sqrt((self.largest + alpha) / (smallest + alpha))) if self.largest else 1.0
 
