@@ -383,7 +383,7 @@ def test_a_mask_of_ones_own():
         fitted.save("nowhere")
     with pytest.raises(InputError, match="pairs of a coordinate"):
         ELMDeepONet(Linear(), Legendre(2).zero_on_boundary([(2, "low")])).fit(a, y, points=points)
-    with pytest.raises(InputError, match="one finite number for each"):
+    with pytest.raises(InputError, match="one finite number per point"):
         ELMDeepONet(Linear(), Masked(Legendre(2), lambda p: 1.0)).fit(a, y, points=points)
 
 

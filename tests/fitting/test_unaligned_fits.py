@@ -47,8 +47,8 @@ def relative(found, pairs=pairs):
 def test_a_gap_costs_a_few_factorisations(monkeypatch, missing):
     """No iteration and no SVD for a default fit, and as many Cholesky factors as a few fits without gaps."""
     counted = []
-    at = shrinkage.Features.at
-    monkeypatch.setattr(shrinkage.Features, "at", lambda *given: counted.append(1) or at(*given))
+    at = shrinkage.FeatureGram.at
+    monkeypatch.setattr(shrinkage.FeatureGram, "at", lambda *given: counted.append(1) or at(*given))
     monkeypatch.setattr(Spectrum, "from_svd", None)
     rng = np.random.default_rng(0)
     u, s = rough_pairs(100)

@@ -60,9 +60,9 @@ def folds(n: int) -> list[np.ndarray]:
     count = min(_FOLDS, n)
     masks = []
     for fold in range(min(count, -(-_MIN_HELD_OUT * _FOLDS // n)) if n > 1 else 0):
-        kept = np.ones(n, bool)
-        kept[order[fold::count]] = False
-        masks.append(kept)
+        fitted = np.ones(n, bool)
+        fitted[order[fold::count]] = False
+        masks.append(fitted)
     return masks
 
 
