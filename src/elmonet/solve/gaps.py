@@ -128,7 +128,7 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
     for number, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == number)
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
-        if len(missing) <= len(present) or not isinstance(shrinkage, Dual):
+        if len(missing) <= len(present) or not isinstance(shrinkage, _Dual):
             x = _solved(shrinkage.among(missing), -shrunk[np.ix_(missing, own)])
         else:
             weights = Cholesky(shrinkage.gram(present, present), shrinkage.alpha).solve(
@@ -194,7 +194,7 @@ class FeatureGram:
             if key not in self._spectra:
                 self._spectra[key] = Spectrum.from_svd(self.B[:, fitted])
             return _Spectral(self, alpha, self._spectra[key])
-        return Dual(self, alpha, np.flatnonzero(fitted)) if self.dual else _Primal(self, alpha, fitted)
+        return _Dual(self, alpha, np.flatnonzero(fitted)) if self.dual else _Primal(self, alpha, fitted)
 
 
 class Shrinkage:
@@ -221,7 +221,7 @@ class Shrinkage:
         return product(self.features.B[:, others].T, self.coefficients(P))
 
 
-class Dual(Shrinkage):
+class _Dual(Shrinkage):
     """``I - H = alpha (K + alpha)^-1`` with ``K = B'B``, without cancellation."""
 
     method = "cholesky"
@@ -237,11 +237,9 @@ class Dual(Shrinkage):
         return _block(self.features.gram, self.fitted[rows], self.fitted[columns])
 
     def shrunk(self, P: np.ndarray) -> np.ndarray:
-        """Return ``(I - H) P`` (n, r)."""
         return self._cholesky.solve(self.alpha * P)
 
     def among(self, functions: np.ndarray) -> np.ndarray:
-        """Return the rows and columns of ``I - H`` of some functions, Fortran-ordered."""
         if self._inverse is None:
             self._inverse = self._cholesky.inverse()
         return self.alpha * _block(self._inverse, functions, functions)
@@ -251,7 +249,6 @@ class Dual(Shrinkage):
         return product(self.features.B[:, self.fitted], self._cholesky.solve(P))
 
     def predicted(self, P: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Predict other functions (a mask of all functions) by the fit of P."""
         between = _block(self.features.gram, np.flatnonzero(others), self.fitted)
         return product(between, self._cholesky.solve(P))
 
@@ -268,17 +265,14 @@ class _Primal(Shrinkage):
         self.condition = self._cholesky.condition
 
     def shrunk(self, P: np.ndarray) -> np.ndarray:
-        """Return ``(I - H) P`` (n, r)."""
         return P - product(self.B.T, self.coefficients(P))
 
     def among(self, functions: np.ndarray) -> np.ndarray:
-        """Return the rows and columns of ``I - H`` of some functions, Fortran-ordered."""
         return np.asfortranarray(
             np.eye(len(functions)) - symmetric(gram(self._cholesky.half(self.B[:, functions]).T))
         )
 
     def coefficients(self, P: np.ndarray) -> np.ndarray:
-        """Return ``(B B' + alpha)^-1 B P`` (p1, r)."""
         return self._cholesky.solve(product(self.B, P))
 
 
@@ -293,14 +287,12 @@ class _Spectral(Shrinkage):
         self._left = alpha / (spectrum.values + alpha)
 
     def shrunk(self, P: np.ndarray) -> np.ndarray:
-        """Return ``(I - H) P`` (n, r)."""
         V = self.spectrum.V
         inside = product(V.T, P)
         left = product(V, self._left[:, None] * inside)
         return left if V.shape[0] == V.shape[1] else left + (P - product(V, inside))
 
     def among(self, functions: np.ndarray) -> np.ndarray:
-        """Return the rows and columns of ``I - H`` of some functions, Fortran-ordered."""
         V, square = self.spectrum.V[functions], len(set(self.spectrum.V.shape)) == 1
         left = symmetric(gram(V * np.sqrt(self._left)))
         return np.asfortranarray(left if square else left + (np.eye(len(V)) - symmetric(gram(V))))

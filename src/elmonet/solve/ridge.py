@@ -259,7 +259,6 @@ class _InMemoryPath(AlphaPath):
         return Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
-        """Leave out every function."""
         return factor.sweep(self.problem.QtG, alphas, self.penalty)
 
     def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:

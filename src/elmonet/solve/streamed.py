@@ -46,7 +46,8 @@ def solve_sums(
         chosen = solver if alpha is None else Ridge(alpha)
         solution = chosen.solve_problem(Problem(span, *rows))
         assert solution.fit is not None
-        return solution, solution.fit.factor, np.array([solution.alpha])
+        factor: Any = solution.fit.factor  # None if nothing was fitted; not needed then
+        return solution, factor, np.array([solution.alpha])
     alpha = given if alpha is None else alpha
     path = _StreamedPath(sums, sums.outside if outside is None else outside)
     if alpha is None:
@@ -135,7 +136,6 @@ class _StreamedPath(AlphaPath):
         return bool(resolved < factor.rank)
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
-        """Return squared residuals and GCV scores."""
         return factor.sweep(None, alphas, self.penalty)
 
     def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
@@ -159,11 +159,9 @@ class _GramAtOneAlpha(Factor):
         self.cholesky = Cholesky(sums.BBt.copy(order="F"), alpha)
 
     def condition(self, alpha: float) -> float:
-        """Return an estimate."""
         return self.cholesky.condition
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
-        """Return C (q, p1)."""
         return self.cholesky.solve(self.sums.GBt.T).T
 
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
@@ -180,7 +178,6 @@ class _GramAtOneAlpha(Factor):
         return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``||L^-1 b||^2``."""
         Z = self.cholesky.half(B)
         return np.einsum("ki,ki->i", Z, Z)
 
