@@ -123,7 +123,7 @@ def test_order_and_blocks_do_not_matter_to_a_nearly_dependent_trunk(solver, monk
     first = predicted(np.arange(200))
     assert np.abs(predicted(order) - first).max() < 1e-10 * np.abs(first).max()
     monkeypatch.setattr("elmonet.features.base._BLOCK", 500)
-    monkeypatch.setattr("elmonet.features.dense._BLOCK", 500)
+    monkeypatch.setattr("elmonet.features.networks._BLOCK", 500)
     assert np.abs(predicted(np.arange(200)) - first).max() < 1e-10 * np.abs(first).max()
 
 

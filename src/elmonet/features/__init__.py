@@ -3,10 +3,10 @@
 from elmonet.features.base import FeatureMap
 from elmonet.features.bases import POD, Legendre, Linear, Sinusoid
 from elmonet.features.cnn import CNN
-from elmonet.features.combine import Concat, PerComponent, Several
+from elmonet.features.combine import Concat, Several
 from elmonet.features.kernels import InfiniteWidth
-from elmonet.features.masked import Masked
 from elmonet.features.networks import MLP, SLFN
+from elmonet.features.wrapped import Masked, PerComponent
 
 __all__ = [
     "CNN",

@@ -121,7 +121,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         trunk : a `Masked` map around this one.
         """
-        from elmonet.features.masked import Masked
+        from elmonet.features.wrapped import Masked
 
         return Masked(self, sides=sides)
 

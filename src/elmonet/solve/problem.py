@@ -105,13 +105,13 @@ class Problem:
         rank_B = 0 if factor is None else factor.rank
         self._warn_of_rank_collapse(rank_B)
         total = float(np.linalg.norm(self.norms))
-        missed = np.hypot(np.sqrt(squared), np.linalg.norm(self.outside))
+        residual = np.hypot(np.sqrt(squared), np.linalg.norm(self.outside))
         errors = self.errors(left_out)
         return Solution(
             **matrices,
             rank_T=self.span.rank,
             rank_B=rank_B,
-            residual=float(missed / total) if total else 0.0,
+            residual=float(residual / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
             expected_error=float(overall(errors, self.span.shape[0])),
             error_kind="leave-one-out" if self.groups is None else "leave-group-out",

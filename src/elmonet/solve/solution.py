@@ -185,8 +185,8 @@ class Fit:
 
     def left_out(self) -> np.ndarray:
         """Return the prediction (M, N) of each function by the fit without it, in the units of G."""
-        inside, missed = self.coefficients_left_out()
-        return product(self.basis, inside - missed)
+        inside, residuals = self.coefficients_left_out()
+        return product(self.basis, inside - residuals)
 
     def coefficients_left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs in the trunk's basis (r, N), and their leave-one-out residuals."""
@@ -224,8 +224,8 @@ class Fit:
         alphas = self.factor.largest * _REGRESSION_ALPHAS
         if self.factor.alpha is not None:
             alphas = np.array([self.factor.alpha])
-        missed = self.factor.sweep(G, alphas, np.ones((1, 1))).left_out
-        alpha = float(alphas[np.argmin(np.einsum("ai,ai->a", missed, missed))])
+        residuals = self.factor.sweep(G, alphas, np.ones((1, 1))).left_out
+        alpha = float(alphas[np.argmin(np.einsum("ai,ai->a", residuals, residuals))])
         row = self.factor.coefficients(G, alpha)[0] * self.b
         return row, t - self.factor.left_out(G, alpha)[0]
 

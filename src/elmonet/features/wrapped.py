@@ -1,4 +1,4 @@
-"""Trunks that vanish where the outputs must, by a mask."""
+"""Trunks around other trunks: one per output component, or masked to vanish where the outputs must."""
 
 from __future__ import annotations
 
@@ -23,7 +23,98 @@ from elmonet.features.jet import Jet
 _ENDS = ("low", "high")
 
 
-class Masked(FeatureMap):
+class _Wrapper(FeatureMap):
+    """A map around another one; the fitted copies of that are `members_`."""
+
+    def __init__(self, trunk: Any = None):
+        self.trunk = trunk
+
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the trunk learns from."""
+        return learns_from(self.trunk)
+
+    def settings_to_store(self) -> dict[str, Any]:
+        """Return the settings; the trunk is a fitted one, which knows its seed."""
+        trunk = self.members_[0] if hasattr(self, "members_") else self.trunk
+        return super().settings_to_store() | {"trunk": trunk}
+
+
+class PerComponent(_Wrapper):
+    """One trunk per output component.
+
+    The last coordinate of a point is the index of a component: a function of y with c components is one
+    function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zero for the
+    other trunks. `ELMDeepONet` wraps its trunk in this if the outputs have components.
+
+    Parameters
+    ----------
+    trunk : the feature map; each component gets a copy.
+
+    Examples
+    --------
+    >>> from elmonet.features import Legendre
+    >>> PerComponent(Legendre(1)).fit_transform([[0.0, 0], [1.0, 0], [0.0, 1], [1.0, 1]])
+    array([[ 1., -1.,  0.,  0.],
+           [ 1.,  1.,  0.,  0.],
+           [ 0.,  0.,  1., -1.],
+           [ 0.,  0.,  1.,  1.]])
+    """
+
+    @property
+    def width_(self) -> int:
+        """The total number of features."""
+        return int(self.ends_[-1])
+
+    @property
+    def sees_given_points(self) -> bool:  # type: ignore[override]
+        """Whether the trunk takes the points as given."""
+        return getattr(self.trunk, "sees_given_points", False)
+
+    def fitted_arrays(self) -> dict[str, np.ndarray]:
+        """Return the values of the last coordinate, one per component."""
+        return {"levels_": self.levels_}
+
+    def _prepare(self, X: np.ndarray, y: Any) -> None:
+        if X.ndim != 2 or X.shape[1] < 2:
+            raise InputError(
+                f"PerComponent needs points (M, d + 1), the index of the component last; got {X.shape}."
+            )
+        self.levels_ = np.unique(X[:, -1])
+        self.members_ = []
+        for level in self.levels_:
+            own = X[:, -1] == level
+            self.members_.append(
+                fit_map(clone(self.trunk, safe=False), X[own, :-1], None if y is None else np.asarray(y)[own])
+            )
+        self.derive()
+
+    def derive(self) -> None:
+        """Compute which columns belong to which component."""
+        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        out[:] = 0
+        component = np.abs(X[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                out[own, self.ends_[i] : self.ends_[i + 1]] = features(member, X[own, :-1])
+
+    def _jet(self, X: Jet) -> Jet:
+        if X.orders[-1]:
+            raise InputError("the last coordinate is the index of a component: its order must be 0.")
+        found = np.zeros((*X.coefficients.shape[:-1], self.width_))
+        component = np.abs(X.value[:, -1:] - self.levels_).argmin(axis=1)
+        for i, member in enumerate(self.members_):
+            own = component == i
+            if own.any():
+                points = Jet(X.coefficients[..., 0, own, :-1], X.orders[:-1])
+                found[..., 0, own, self.ends_[i] : self.ends_[i + 1]] = jet_of(member, points).coefficients
+        return Jet(found, X.orders)
+
+
+class Masked(_Wrapper):
     """A trunk multiplied by a mask: predictions vanish exactly where the mask does.
 
     ``Sinusoid(100, "cosine").zero_on_boundary()`` returns one. The mask sees the points as given; the trunk
@@ -59,24 +150,18 @@ class Masked(FeatureMap):
         """The number of the trunk's features."""
         return int(self.members_[0].width_)
 
-    @property
-    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the trunk learns from."""
-        return learns_from(self.trunk)
-
     def fitted_arrays(self) -> dict[str, np.ndarray]:
         """Return the bounding box."""
         return {"box_": self.box_}
 
     def settings_to_store(self) -> dict[str, Any]:
-        """Return the settings; the trunk is the fitted one, which knows its seed."""
+        """Return the settings, unless the mask is a function."""
         if callable(self.mask):
             raise InputError(
                 "a model file cannot hold your own mask function: nothing in a file is ever run. Save with "
                 'mask="box", or keep the data and fit again.'
             )
-        trunk = self.members_[0] if hasattr(self, "members_") else self.trunk
-        return super().settings_to_store() | {"trunk": trunk}
+        return super().settings_to_store()
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]).astype(np.float64)
