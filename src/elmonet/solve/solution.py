@@ -45,6 +45,8 @@ class Solver(BaseEstimator):
     def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Solution:
         """Solve for W.
 
+        A solver may also take `sizes` and `groups`, as `Ridge.solve` does; a model passes them if it does.
+
         Parameters
         ----------
         T : (M, p2), trunk features at the points.
