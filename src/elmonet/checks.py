@@ -1,4 +1,4 @@
-"""Checks of input, with their messages: what was expected, what came, and what to do."""
+"""Input validation, with messages that say what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ from typing import Any
 import numpy as np
 
 from elmonet.errors import InputError
-
-__all__ = [
-    "choice",
-    "coordinates",
-    "finite",
-    "functions",
-    "number",
-    "outputs",
-    "plain",
-    "positive_integer",
-    "weights",
-]
 
 
 def positive_integer(value: Any, name: str, minimum: int = 1) -> int:
@@ -40,7 +28,7 @@ def number(value: Any, name: str, *, minimum: float = 0.0, strict: bool = False)
 
 
 def choice(value: Any, name: str, allowed: Any) -> Any:
-    """Return `value` if it is one of `allowed`, or raise `InputError` that lists them."""
+    """Return `value` if it is one of `allowed`, or raise an `InputError` that lists them."""
     if not isinstance(value, str) or value not in allowed:
         listed = ", ".join(repr(a) for a in allowed)
         raise InputError(f"{name} must be one of {listed}; got {value!r}.")
@@ -48,9 +36,10 @@ def choice(value: Any, name: str, allowed: Any) -> Any:
 
 
 def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
-    """Input functions as a float array (N, m) or (N, ..., height, width), finite and not empty.
+    """Return input functions as a float array (N, m) or (N, ..., height, width), finite and not empty.
 
-    `reset` (in `fit`) remembers the shape of one function; otherwise it must be that shape again.
+    With `reset` (in `fit`), record the shape of one function in the estimator, as scikit-learn's
+    `validate_data` does; otherwise require that shape.
     """
     if (
         not reset
@@ -58,7 +47,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
         and X.dtype == np.float64
         and X.shape[1:] == estimator.input_shape_
     ):
-        finite(X, "X")  # the common case, without the general machinery: a prediction takes less than that
+        finite(X, "X")  # the common case: scikit-learn's validation takes longer than a prediction
         if len(X):
             return X
     from sklearn.utils.validation import validate_data
@@ -80,7 +69,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             ensure_all_finite=False,
         )
     except ValueError as error:
-        raise InputError(f"{error} X holds one function per row, in the shape used for fit.") from None
+        raise InputError(f"{error} X must hold one function per row, in the shape used for fit.") from None
     finite(X, "X")
     if reset:
         estimator.input_shape_ = X.shape[1:]
@@ -93,18 +82,18 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
 
 
 def plain(array: Any) -> Any:
-    """A tensor of torch as a NumPy array; anything else as it is."""
+    """Convert a PyTorch tensor to a NumPy array; return anything else unchanged."""
     return array.detach().cpu().numpy() if hasattr(array, "detach") else array
 
 
 def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
-    """Output functions as a float array (N,), (N, M) or (N, ...) with as many rows as X.
+    """Return output functions as a float array (N,), (N, M) or (N, ...) with as many rows as X.
 
-    Finite, or, if `gaps` are allowed, NaN where a value is missing.
+    Values are finite, or, if `gaps` are allowed, NaN where missing.
     """
     if y is None:
         raise InputError(
-            "requires y to be passed, but the target y is None: give the output functions, (N, M)."
+            "requires y to be passed, but the target y is None: pass the output functions, (N, M)."
         )
     y = plain(y)
     _numeric(y, "y")
@@ -113,7 +102,7 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
         y = y.astype(np.float64)
     if y.ndim == 0 or y.size == 0:
         raise InputError(
-            "y must hold one output function per row, (N, M) or a grid (N, H, W), or one number for each, "
+            "y must hold one output function per row, (N, M) or a grid (N, H, W), or one number per row, "
             f"(N,); got shape {y.shape}."
         )
     if len(y) != n_functions:
@@ -129,20 +118,20 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
 
 
 def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
-    """Weights of the functions, (N,), not negative and not all zero."""
+    """Return the weights of the functions (N,), non-negative and not all zero."""
     given = np.asarray(sample_weight, dtype=np.float64)
     if given.ndim == 0:
         given = np.full(n_functions, float(given))
     if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
         raise InputError(
-            f"sample_weight must hold one number >= 0 for each of the {n_functions} functions, not all zero; "
-            f"got the shape {given.shape}."
+            f"sample_weight must hold one number >= 0 per function, ({n_functions},), not all zero; got the "
+            f"shape {given.shape}."
         )
     return given
 
 
 def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
-    """Points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
+    """Return points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
     points = plain(points)
     _numeric(points, "points")
     points = np.asarray(points, dtype=np.float64)
@@ -160,9 +149,9 @@ def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
 
 
 def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
-    """Raise `InputError` if there is NaN or Inf, and say where the first one is."""
+    """Raise an `InputError` that locates the first NaN or Inf, if there is one."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):  # one pass without a temporary; a sum may overflow, so look again
+        if np.isfinite(array.sum()):  # one pass without a temporary; as a sum may overflow, check again below
             return
     bad = ~np.isfinite(array)
     if bad.any():
@@ -174,20 +163,20 @@ def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
 
 
 def _numeric(array: Any, name: str) -> None:
-    """Refuse complex numbers and objects, which would be cast in silence or fail deep inside."""
+    """Refuse complex numbers and objects, which would be cast silently or fail later."""
     dtype = getattr(array, "dtype", None)
     if dtype is None and isinstance(array, (list, tuple)):
         try:
             dtype = np.asarray(array).dtype
         except ValueError:
             raise InputError(
-                f"{name} has rows of different lengths. All functions must be known at the same points; "
-                "outputs may also come with a list of points for each function."
+                f"{name} has rows of different lengths. All functions must be given at the same points; "
+                "outputs may also be given with a list of points for each function."
             ) from None
     kind = getattr(dtype, "kind", "f")
     if kind == "c":
         raise InputError(
-            f"Complex data not supported: {name} has dtype {dtype}. Give real and imaginary parts as "
+            f"Complex data not supported: {name} has dtype {dtype}. Pass real and imaginary parts as "
             "separate values."
         )
     if kind in "OSUMmV":

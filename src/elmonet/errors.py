@@ -1,4 +1,4 @@
-"""The errors and warnings of the library."""
+"""Exceptions and warnings."""
 
 from __future__ import annotations
 
@@ -9,68 +9,53 @@ from typing import Any
 
 from sklearn import exceptions
 
-__all__ = [
-    "ElmonetError",
-    "ExtrapolationWarning",
-    "FileError",
-    "FunctionsInColumnsWarning",
-    "InputError",
-    "InterpolationThresholdWarning",
-    "MissingExtra",
-    "NotEnoughMemory",
-    "NotFittedError",
-    "NumericsWarning",
-    "RankCollapseWarning",
-    "require_fitted",
-]
-
 
 class ElmonetError(Exception):
-    """Base of every error that elmonet raises itself."""
+    """Base class of all errors that elmonet raises."""
 
 
 class InputError(ElmonetError, ValueError):
-    """An argument or an array that elmonet cannot work with."""
+    """An invalid argument or array."""
 
 
 class FileError(ElmonetError, ValueError):
-    """A file that is not whole, not readable, or not what it should be."""
+    """A file that is incomplete, unreadable, or of the wrong kind."""
 
 
 class MissingExtra(ElmonetError, ImportError):
-    """Something that an optional package does; the message says how to install it."""
+    """A feature that needs an optional package; the message says how to install it."""
 
 
 class NotEnoughMemory(ElmonetError, MemoryError):
-    """A fit that would take more memory than it may; raised before it does."""
+    """A fit that would exceed the available or allowed memory; raised before it starts."""
 
 
 class NumericsWarning(UserWarning):
-    """Base of the warnings about the numbers: the answer is finite, but look at it."""
+    """Base class of warnings about numerical accuracy: the result is finite but should be checked."""
 
 
 class InterpolationThresholdWarning(NumericsWarning):
-    """The branch is about as wide as there are functions and nothing regularises the fit."""
+    """The branch is about as wide as there are functions, and the fit is not regularised."""
 
 
 class RankCollapseWarning(NumericsWarning):
-    """The features span far fewer directions than their width suggests."""
+    """The rank of the features is far below their width."""
 
 
 class FunctionsInColumnsWarning(UserWarning):
-    """The arrays look as if they held one function per column; here a row is a function."""
+    """The arrays appear to hold one function per column; elmonet expects one per row."""
 
 
 class ExtrapolationWarning(NumericsWarning):
-    """A prediction was asked for outside the region that the training data covers."""
+    """A prediction outside the region covered by the training data."""
 
 
 class NotFittedError(ElmonetError, exceptions.NotFittedError):
-    """A model or feature map was used before `fit`; also scikit-learn's error of that name."""
+    """A model or feature map was used before `fit`; also scikit-learn's `NotFittedError`."""
 
 
 def require_fitted(estimator: Any, attribute: str) -> None:
-    """Raise `NotFittedError` unless `estimator` has the attribute that `fit` gives it."""
+    """Raise `NotFittedError` unless `estimator` has an attribute that `fit` sets."""
     if not hasattr(estimator, attribute):
         raise NotFittedError(
             f"this {type(estimator).__name__} is not fitted yet: call fit with training data first."

@@ -1,4 +1,4 @@
-"""Values at points to values at other points: splines on grids, radial basis functions elsewhere."""
+"""Interpolation from points to other points: splines on grids, radial basis functions elsewhere."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from scipy.interpolate import RBFInterpolator, make_interp_spline
 
 from elmonet.errors import InputError
 
-__all__ = ["as_grid", "grid_points", "interpolate"]
-
-_MOST_DENSE = 2000  # scattered points beyond this are interpolated from their nearest neighbours
-_NEIGHBOURS = 64
+_MAX_DENSE_POINTS = 2000  # beyond this many scattered points, interpolate from the nearest neighbours
+_NEIGHBOURS = 64  # number of nearest neighbours
 
 
 def interpolate(points: np.ndarray, values: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Values (n, k) at X (n, d), from values (M, k) at the points (M, d)."""
+    """Return values (n, k) at X (n, d), interpolated from values (M, k) at points (M, d)."""
     axes, order = as_grid(points)
     if axes is None:
         return _scattered(points, values, X)
-    # Cardinal splines: row i of `weights` holds the values at X_i of the splines that are 1 at
-    # one node of the axis and 0 at the others. One axis after the other is summed away.
+    # Cardinal splines: row i of `weights` holds the values at X_i of the splines that are 1 at one node of
+    # the axis and 0 at the others. The axes are contracted one by one.
     grid = values[order].reshape(*(len(a) for a in axes), -1)
     weights = _cardinal(axes[0], X[:, 0])
     grid = np.tensordot(weights, grid, axes=1)
@@ -31,7 +29,7 @@ def interpolate(points: np.ndarray, values: np.ndarray, X: np.ndarray) -> np.nda
 
 
 def as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
-    """The axes of a full tensor grid and the order that sorts its points, or None."""
+    """Return the axes if the points form a full tensor grid, else None; and the order that sorts them."""
     axes = [np.unique(column) for column in points.T]
     order = np.lexsort(points.T[::-1])
     if np.prod([float(len(a)) for a in axes]) != len(points):
@@ -40,7 +38,7 @@ def as_grid(points: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
 
 
 def grid_points(axes: Any) -> np.ndarray:
-    """The points (M, d) of the tensor grid of d axes, the last one the fastest.
+    """Return the points (M, d) of the tensor grid of d axes; the last varies fastest.
 
     >>> grid_points([np.array([0.0, 1.0]), np.array([5.0, 6.0, 7.0])])[:4].tolist()
     [[0.0, 5.0], [0.0, 6.0], [0.0, 7.0], [1.0, 5.0]]
@@ -54,16 +52,16 @@ def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
     return make_interp_spline(axis, np.eye(len(axis)), k=min(3, len(axis) - 1))(x)
 
 
-def _scattered(points: np.ndarray, modes: np.ndarray, X: np.ndarray) -> np.ndarray:
+def _scattered(points: np.ndarray, values: np.ndarray, X: np.ndarray) -> np.ndarray:
     points, first = np.unique(points, axis=0, return_index=True)
-    neighbours = None if len(points) <= _MOST_DENSE else _NEIGHBOURS
+    neighbours = None if len(points) <= _MAX_DENSE_POINTS else _NEIGHBOURS
     for kernel, degree in (("cubic", 1), ("linear", 0)):
         if len(points) < points.shape[1] + 1 and degree > 0:
             continue
         try:
-            return RBFInterpolator(points, modes[first], kernel=kernel, degree=degree, neighbors=neighbours)(
+            return RBFInterpolator(points, values[first], kernel=kernel, degree=degree, neighbors=neighbours)(
                 X
             )
         except np.linalg.LinAlgError:  # points on a line or plane cannot carry linear polynomials
             continue
-    raise InputError("the modes of this POD cannot be interpolated: all training points are the same.")
+    raise InputError("values cannot be interpolated between these points: all points are the same.")

@@ -1,12 +1,12 @@
 """Matrix products by SciPy's BLAS.
 
-The wheels of NumPy and SciPy carry a BLAS each, whose threads keep a core busy for a while after every
-call. Code that alternates between the two runs several times slower than code that stays with one.
-The factorisations we need are SciPy's, so the products around them are too.
+The wheels of NumPy and SciPy each include a BLAS, whose threads keep a core busy for a while after every
+call. Code that alternates between the two runs several times slower than code that uses one. The
+factorisations are SciPy's, so the products around them are too.
 
-But SciPy's hold the interpreter's lock while they compute. Where several threads work beside each other, each
-with a BLAS of one thread (`beside_others`), NumPy's are used, which let go of it; and for the one product
-that takes most of the time there, ``B B'``, SciPy's by its address.
+But SciPy's functions hold the interpreter lock while they compute. Where several threads work in parallel,
+each with a BLAS of one thread (`beside_others`), NumPy's are used, which release it; and for the product that
+takes most of the time there, ``B B'``, SciPy's by its address.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from functools import cache
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-__all__ = ["add_gram", "beside_others", "gram", "is_beside_others", "product", "squared_norm"]
-
 _thread = threading.local()
 
 
 @contextmanager
 def beside_others() -> Iterator[None]:
-    """This thread computes beside others: let go of the interpreter's lock."""
+    """Use products that release the interpreter lock, as this thread works in parallel with others."""
     _thread.beside = True
     try:
         yield
@@ -36,12 +34,12 @@ def beside_others() -> Iterator[None]:
 
 
 def is_beside_others() -> bool:
-    """Whether this thread said so."""
+    """Return whether this thread is inside `beside_others`."""
     return getattr(_thread, "beside", False)
 
 
 def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bool = False) -> np.ndarray:
-    """``A @ B``, C-contiguous; written or, with `add`, added to `out` (C-contiguous) if given."""
+    """Return ``A @ B``, C-contiguous; written to `out` (C-contiguous) if given, or added to it with `add`."""
     if 0 in A.shape or 0 in B.shape:
         return out if add and out is not None else np.matmul(A, B, out=out)
     if is_beside_others():
@@ -50,7 +48,7 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bo
             return out
         return np.matmul(A, B, out=out)
     (gemm,) = get_blas_funcs(("gemm",), (A, B))
-    # BLAS thinks in columns: (A B)' = B' A', and the transpose of a C-ordered array costs nothing.
+    # BLAS is column-major: (A B)' = B' A', and the transpose of a C-ordered array costs nothing.
     b, trans_b = (B.T, False) if B.flags.c_contiguous else (B, True)
     a, trans_a = (A.T, False) if A.flags.c_contiguous else (A, True)
     if out is None:
@@ -60,7 +58,7 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bo
 
 
 def gram(A: np.ndarray) -> np.ndarray:
-    """The lower triangle of ``A A'``, Fortran-ordered; above the diagonal are zeros."""
+    """Return the lower triangle of ``A A'``, Fortran-ordered, with zeros above the diagonal."""
     (syrk,) = get_blas_funcs(("syrk",), (A,))
     if A.flags.c_contiguous:
         return syrk(1.0, A.T, trans=True, lower=True)
@@ -79,7 +77,7 @@ def add_gram(total: np.ndarray, A: np.ndarray) -> None:
 
 @cache
 def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
-    """SciPy's dsyrk by its address: unlike SciPy's own call, this lets go of the interpreter's lock."""
+    """Return SciPy's dsyrk by its address: unlike SciPy's own call, this releases the interpreter lock."""
     from scipy.linalg import cython_blas
 
     capsule, api = cython_blas.__pyx_capi__["dsyrk"], ctypes.pythonapi
@@ -111,7 +109,7 @@ def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
 
 
 def squared_norm(A: np.ndarray) -> float:
-    """The sum of squares of all entries; Inf or NaN if they overflow or A is not finite."""
+    """Return the sum of squares of all entries; Inf or NaN if they overflow or A is not finite."""
     (dot,) = get_blas_funcs(("dot",), (A,))
     flat = A.ravel(order="K")
     return float(dot(flat, flat))

@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a fit needs: checked before it is allocated."""
+"""The memory available and the memory a fit needs, checked before it is allocated."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import psutil
 
 from elmonet.errors import InputError, NotEnoughMemory
 
-__all__ = ["available", "block_rows", "bytes_of", "readable", "require_features"]
-
-_FLOAT = 8
-_BASE = 300 * 2**20  # what Python and its libraries take
-_ASK = 2**28  # less than this is not worth a look at what is free
-_MOST_ROWS, _LEAST_ROWS = 4096, 16
+_FLOAT = 8  # bytes
+_INTERPRETER = 300 * 2**20  # bytes of Python and its libraries
+_UNCHECKED = 2**28  # bytes that are allocated without asking how much is free
+_MOST_ROWS, _LEAST_ROWS = 4096, 16  # functions in a block
 _UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 def bytes_of(memory: Any) -> int:
-    """A number of bytes, or a text such as "2GB" or "500 MB" (powers of 1024), as bytes."""
+    """Return the number of bytes of a number or a text such as "2GB" or "500 MB" (powers of 1024)."""
     if isinstance(memory, (int, float)) and not isinstance(memory, bool) and memory > 0:
         return int(memory)
     found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(I?B)?\s*", str(memory).upper())
@@ -29,11 +27,11 @@ def bytes_of(memory: Any) -> int:
             return int(float(found[1]) * _UNITS[found[2] + "B"])
     except ValueError:
         pass
-    raise InputError(f'memory must be a number of bytes or a text such as "2GB", got {memory!r}.')
+    raise InputError(f'memory must be a number of bytes or a text such as "2GB"; got {memory!r}.')
 
 
 def readable(count: float) -> str:
-    """Bytes as text, such as "1.5 GiB"."""
+    """Return bytes as text, such as "1.5 GiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.3g} {unit}"
@@ -42,27 +40,27 @@ def readable(count: float) -> str:
 
 
 def available() -> int:
-    """Bytes that this process may still take: the machine's, its control group's, or its own limit."""
+    """Return the bytes this process may still allocate: limits of machine, control group and process."""
     limits = [psutil.virtual_memory().available]
     group = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
     if all(path.exists() for path in group):
-        most, now = (path.read_text().strip() for path in group)
-        if most != "max":
-            limits.append(int(most) - int(now))
+        limit, used = (path.read_text().strip() for path in group)
+        if limit != "max":
+            limits.append(int(limit) - int(used))
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return max(0, min(limits))
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space != resource.RLIM_INFINITY:
-        limits.append(address_space - _BASE)
+        limits.append(address_space - _INTERPRETER)
     return max(0, min(limits))
 
 
 def require_features(rows: int, width: int) -> None:
     """Raise `NotEnoughMemory` if features (rows, width) and their Gram matrix would not fit."""
     needed = _FLOAT * (rows * width + 3 * min(rows, width) ** 2)
-    if needed > _ASK and needed > available():
+    if needed > _UNCHECKED and needed > available():
         raise NotEnoughMemory(
             f"{width} features of {rows} functions and the matrices to solve for W need about "
             f"{readable(needed)}; {readable(available())} are free. Use a narrower branch, or "
@@ -71,13 +69,13 @@ def require_features(rows: int, width: int) -> None:
 
 
 def block_rows(limit: int, workers: int, *, m: int, M: int, p1: int, q: int) -> int:
-    """How many functions a block may hold, if the whole fit is to stay within `limit` bytes.
+    """Return how many functions a block may hold for the fit to stay within `limit` bytes.
 
     For inputs of m numbers, outputs at M points, p1 features and q coordinates of the outputs. Raises
     `NotEnoughMemory` if not even small blocks fit.
     """
     side = p1 + q
-    fixed = _BASE + _FLOAT * ((workers + 2) * side**2 + 4 * p1**2)
+    fixed = _INTERPRETER + _FLOAT * ((workers + 2) * side**2 + 4 * p1**2)
     row = _FLOAT * workers * (3 * m + 3 * M + 3 * p1 + side)
     rows = int((limit - fixed) // row)
     if rows < _LEAST_ROWS:
@@ -85,6 +83,6 @@ def block_rows(limit: int, workers: int, *, m: int, M: int, p1: int, q: int) -> 
         raise NotEnoughMemory(
             f"a fit with {p1} features and outputs of {q} coordinates needs at least {readable(needed)} on "
             f"{workers} worker(s), and may take {readable(limit)}. Allow more memory, use a narrower branch "
-            "(half the width needs about a quarter) or a trunk of fewer functions."
+            "(half the width needs about a quarter) or a trunk with fewer functions."
         )
     return min(rows, _MOST_ROWS)

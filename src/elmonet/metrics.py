@@ -1,4 +1,4 @@
-"""Errors of predicted functions, as the paper and its peers report them."""
+"""Errors of predicted functions, as reported in the literature."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ import numpy as np
 
 from elmonet.errors import InputError
 
-__all__ = [
-    "function_norms",
-    "neg_relative_l2",
-    "overall",
-    "reference_norms",
-    "relative_errors",
-    "relative_l2",
-]
-
 
 def relative_l2(prediction: Any, truth: Any) -> float:
-    """Mean over functions of the relative error in the 2-norm.
+    """Return the mean over functions of the relative error in the 2-norm.
 
-    ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function. A function that
-    is zero everywhere has no relative error of its own; it is measured against the root mean
-    square of the other norms.
+    ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function. The error of a function
+    that is zero everywhere is relative to the root mean square of the other norms.
 
     Parameters
     ----------
     prediction, truth : (N, M) or (N, M, c); (M,) is one function.
+
+    Returns
+    -------
+    error : a number; 0.01 is 1 %.
+
+    Raises
+    ------
+    InputError : if the shapes differ, or there are no values.
 
     Examples
     --------
@@ -47,43 +45,47 @@ def relative_l2(prediction: Any, truth: Any) -> float:
 
 
 def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
-    """Minus `relative_l2` of ``estimator.predict(X)`` and y: give it to scikit-learn as ``scoring=``.
+    """Return minus `relative_l2` of ``estimator.predict(X)`` and y, for scikit-learn's ``scoring=``.
 
     Parameters
     ----------
     estimator : a fitted model.
     X, y : input functions and their outputs, as in `ELMDeepONet.fit`.
+
+    Returns
+    -------
+    score : a number; larger is better.
     """
     return -relative_l2(estimator.predict(X), y)
 
 
-def relative_errors(missed: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
-    """The relative error of each function (N,), from the norm of what is missed and those of the outputs.
+def relative_errors(residuals: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
+    """Return the relative error of each function, from norms of residuals (..., N) and of outputs (N,).
 
-    Outputs at a single point are numbers, some of them near zero by chance; there all of them together
-    count as one function.
+    Outputs at a single point are numbers, some of them near zero by chance; there all functions are relative
+    to the same root mean square.
     """
     if points == 1:
-        return missed / (np.sqrt(np.mean(norms**2)) or 1.0)
-    return missed / reference_norms(norms)
+        return residuals / (np.sqrt(np.mean(norms**2)) or 1.0)
+    return residuals / reference_norms(norms)
 
 
 def overall(errors: np.ndarray, points: int) -> Any:
-    """One number for the `relative_errors` (..., N) of all functions."""
+    """Return the overall error of `relative_errors` (..., N): the mean, or for one point the RMS."""
     return np.sqrt(np.mean(errors**2, axis=-1)) if points == 1 else np.mean(errors, axis=-1)
 
 
 def function_norms(functions: np.ndarray) -> np.ndarray:
-    """2-norm of each row, safe from overflow and underflow."""
+    """Return the 2-norm of each row, safe from overflow and underflow."""
     largest = np.maximum(functions.max(axis=1), -functions.min(axis=1))
-    # hypot's trick, a row at a time: ||f|| = c ||f / c|| with c the power of two above max|f|.
+    # As in hypot: ||f|| = c ||f / c|| with c the power of two above max|f|.
     _, exponent = np.frexp(largest)
     scaled = np.ldexp(functions, -exponent[:, None])
     return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
 
 
 def reference_norms(norms: np.ndarray) -> np.ndarray:
-    """The norms to divide by: zeros become the root mean square of the rest (1 if all are zero)."""
+    """Return the norms to divide by: zeros become the root mean square of the rest (1 if all are zero)."""
     zero = norms == 0
     if not zero.any():
         return norms

@@ -1,4 +1,4 @@
-"""A progress bar for what takes long."""
+"""The progress hook of long computations, and a progress bar."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Progress", "progress_bar"]
-
 Progress = Callable[[str, float, float], None]
-"""Called as progress(what, done, total): what is being done, and how much of the work is finished."""
+"""Called as progress(what, done, total): the current step, and how much of the work is done."""
 
 
 @contextmanager
 def progress_bar(console: Console | None = None) -> Iterator[Progress]:
-    """A bar with what is being done and the time left, on standard error, as a `Progress` hook.
+    """Show a bar with the current step and the time left, on standard error; yield a `Progress` hook.
 
-    Where there is no terminal, such as in a log file, one line for each step that begins.
+    Without a terminal, such as in a log file, print one line at the start of each step.
     """
     from rich import progress
     from rich.console import Console
@@ -32,13 +30,13 @@ def progress_bar(console: Console | None = None) -> Iterator[Progress]:
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=console, transient=True, speed_estimate_period=120) as bar:
-        task, begun = bar.add_task("starting"), ""
+        task, current = bar.add_task("starting"), ""
 
         def hook(what: str, done: float, total: float) -> None:
-            nonlocal begun
+            nonlocal current
             bar.update(task, description=what, completed=done, total=total)
-            if what != begun and not console.is_terminal:
+            if what != current and not console.is_terminal:
                 console.print(f"{done / total:4.0%} {what}", highlight=False)
-            begun = what
+            current = what
 
         yield hook

@@ -131,7 +131,7 @@ def test_what_has_no_derivatives_says_so():
         POD().fit(grid, np.eye(3)).derivative(grid, 1)
     with pytest.raises(InputError, match="one number for each of the 2 coordinates"):
         Legendre(3).fit(BOX).derivative(POINTS, (1,))
-    with pytest.raises(InputError, match="mask of your own"):
+    with pytest.raises(InputError, match="your own mask function"):
         Masked(Legendre(2), mask=lambda X: X[:, 0]).fit(BOX).derivative(POINTS, (1, 0))
 
 

@@ -26,7 +26,7 @@ FORMULAS = {
 }
 
 # Objects hold anything; most often ragged functions. They are refused with a message instead of cast.
-NOT_OBJECTS = {"check_dtype_object": "arrays of objects are refused, see _check._numeric"}
+NOT_OBJECTS = {"check_dtype_object": "arrays of objects are refused, see checks._numeric"}
 
 
 @parametrize_with_checks(

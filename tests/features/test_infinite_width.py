@@ -106,10 +106,10 @@ def test_patches_are_compared_one_by_one():
 def test_large_images_are_compared_at_some_places():
     images = rng.normal(size=(4, 64, 40))
     branch = InfiniteWidth("matern32", patch=3).fit(images)
-    assert branch._compared.shape == (16 * 10, 4, 9)  # every fourth pixel in both directions
+    assert branch._centre_parts.shape == (16 * 10, 4, 9)  # every fourth pixel in both directions
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)), mode="edge")
     np.testing.assert_array_equal(
-        branch._compared[1].reshape(4, 3, 3), padded[branch_order(branch, images), :3, 4:7]
+        branch._centre_parts[1].reshape(4, 3, 3), padded[branch_order(branch, images), :3, 4:7]
     )
 
 

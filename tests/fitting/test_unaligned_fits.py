@@ -47,8 +47,8 @@ def relative(found, pairs=pairs):
 def test_a_gap_costs_a_few_factorisations(monkeypatch, missing):
     """No iteration and no SVD for a default fit, and as many Cholesky factors as a few fits without gaps."""
     counted = []
-    at = shrinkage.Features.at
-    monkeypatch.setattr(shrinkage.Features, "at", lambda *given: counted.append(1) or at(*given))
+    at = shrinkage.FeatureGram.at
+    monkeypatch.setattr(shrinkage.FeatureGram, "at", lambda *given: counted.append(1) or at(*given))
     monkeypatch.setattr(Spectrum, "from_svd", None)
     rng = np.random.default_rng(0)
     u, s = rough_pairs(100)
@@ -57,7 +57,7 @@ def test_a_gap_costs_a_few_factorisations(monkeypatch, missing):
         y[3, 5] = np.nan
     else:
         y[rng.random(s.shape) < missing] = np.nan
-    monkeypatch.setattr("elmonet.solve.gaps._FEW", 100)  # so that 30 % are many
+    monkeypatch.setattr("elmonet.solve.gaps._MAX_JOINT_GAPS", 100)  # so that 30 % are many
     found = fit_with_gaps(u, y, x, branch(), POD(), None)
     assert found.solution.method == "cholesky"
     assert len(counted) < 40

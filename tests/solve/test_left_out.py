@@ -47,7 +47,7 @@ def test_the_limit_is_the_pseudoinverse(shape):
     np.testing.assert_allclose(predicted[:, 0], T @ W @ B[:, 0], rtol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore::elmonet._check.RankCollapseWarning")
+@pytest.mark.filterwarnings("ignore::elmonet.errors.RankCollapseWarning")
 def test_nothing_to_go_by():
     assert not Ridge(1.0).solve(np.ones((3, 1)), np.zeros((2, 4)), np.ones((3, 4))).left_out().any()
 

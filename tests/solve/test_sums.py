@@ -6,7 +6,7 @@ import pytest
 from elmonet.errors import InputError
 from elmonet.solve import Pinv, Ridge
 from elmonet.solve.problem import Span
-from elmonet.solve.streamed import LeftOut, solve_sums, worth_a_triangle
+from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
 
 pytestmark = pytest.mark.numerics
@@ -72,7 +72,7 @@ def test_solved(kind, solver):
     assert solution.expected_error == pytest.approx(expected.expected_error, rel=1.0)
     assert solution.method == sums.method
     if isinstance(solver, Ridge) and solver.alpha == "loo":
-        left_out = LeftOut(factor, alphas, 9)
+        left_out = StreamedLeaveOneOut(factor, alphas, 9)
         parts = [
             left_out.totals(B[:, rows], QtG[:, rows], outside[rows], np.linalg.norm(outputs[:, rows], axis=0))
             for rows in in_blocks(23)
@@ -149,7 +149,7 @@ def test_the_outputs_own_modes(kind):
 
 @pytest.mark.parametrize("n", [3, 10, 17])
 @pytest.mark.parametrize("solver", [Ridge("loo"), Ridge(0.1), Pinv()])
-@pytest.mark.filterwarnings("ignore::elmonet._check.InterpolationThresholdWarning")
+@pytest.mark.filterwarnings("ignore::elmonet.errors.InterpolationThresholdWarning")
 def test_few_functions_are_an_ordinary_fit(n, solver):
     """At most p1 + q of them are kept as they came: the same solution, with exact leave-one-out."""
     T = rng.normal(size=(9, Q))

@@ -10,7 +10,7 @@ from elmonet.solve.dual import Tridiagonal
 from elmonet.solve.factor import gram_rounding, trusted
 from elmonet.solve.spectral import Primal, Spectral, Spectrum
 
-pytestmark = [pytest.mark.numerics, pytest.mark.filterwarnings("ignore::elmonet._check.NumericsWarning")]
+pytestmark = [pytest.mark.numerics, pytest.mark.filterwarnings("ignore::elmonet.errors.NumericsWarning")]
 ONE = np.ones((1, 1))
 
 

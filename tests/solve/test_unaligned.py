@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet.solve import Ridge
-from elmonet.solve.gaps import Features, Gaps, is_complete, solved_directly
+from elmonet.solve.gaps import FeatureGram, Gaps, is_complete, solved_directly
 from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, WithGaps, folds
 from elmonet.solve.problem import Span
 from elmonet.solve.spectral import Spectrum
@@ -50,8 +50,8 @@ def test_gaps(monkeypatch, alpha, rank, shape, together):
     """All missing values in one system, or point by point, with more missing than known and the reverse."""
     rng, Q, B, G = made(*SHAPES[shape], rank)
     known = rng.random(G.shape) < np.linspace(0.2, 0.9, M)
-    monkeypatch.setattr("elmonet.solve.gaps._FEW", 10**6 if together else 0)
-    features = Features(B)
+    monkeypatch.setattr("elmonet.solve.gaps._MAX_JOINT_GAPS", 10**6 if together else 0)
+    features = FeatureGram(B)
     if not together and (rank < M or shape == "primal"):
         assert not solved_directly(Q, known, features, alpha)
         return
@@ -71,19 +71,19 @@ def test_one_gap_and_a_function_without_values(shape, rank):
     known = np.ones(G.shape, bool)
     known[3, 7] = known[11] = False
     function, place = np.nonzero(known)
-    fit = Gaps(Q, known, Features(B), np.where(known, G, np.nan)).fit(at(0.1))
+    fit = Gaps(Q, known, FeatureGram(B), np.where(known, G, np.nan)).fit(at(0.1))
     expected = dense(Q[place], B, function, G[known], 0.1)
     np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_alphas_that_a_gram_matrix_does_not_resolve():
-    """Features over eight decades: alpha is far below their squares' rounding."""
+    """FeatureGram over eight decades: alpha is far below their squares' rounding."""
     rng, Q, B, _ = made(12, 30)
     B *= np.geomspace(1, 1e-8, 12)[:, None]
     C = rng.normal(size=(r, 12)) / np.geomspace(1, 1e-8, 12)
     G = (Q @ C @ B).T
     known = rng.random(G.shape) < 0.9
-    fit = Gaps(Q, known, Features(B), np.where(known, G, np.nan)).fit(at(1e-22))
+    fit = Gaps(Q, known, FeatureGram(B), np.where(known, G, np.nan)).fit(at(1e-22))
     assert fit.method == "svd"
     np.testing.assert_allclose(fit.C, C, rtol=1e-4)
 
@@ -92,12 +92,12 @@ def test_the_search_goes_below_a_gram_matrix_only_for_a_reason(monkeypatch):
     rng, Q, B, G = made(40, 30)
     known = rng.random(G.shape) < 0.95
     monkeypatch.setattr(Spectrum, "from_svd", None)
-    assert Gaps(Q, known, Features(B), G).choose().alpha > 0  # noise gives none
+    assert Gaps(Q, known, FeatureGram(B), G).choose().alpha > 0  # noise gives none
     monkeypatch.undo()
     B = rng.normal(size=(12, 30)) * np.geomspace(1, 1e-8, 12)[:, None]
     exact = (Q @ (rng.normal(size=(r, 12)) / np.geomspace(1, 1e-8, 12)) @ B).T
-    choice = Gaps(Q, known, Features(B), exact).choose()
-    assert choice.alpha < 1e-12 * Features(B).largest
+    choice = Gaps(Q, known, FeatureGram(B), exact).choose()
+    assert choice.alpha < 1e-12 * FeatureGram(B).largest
     assert choice.error < 1e-6
 
 
@@ -110,13 +110,13 @@ def test_a_basis_is_complete_where_it_is_not_zero():
 
 @pytest.mark.parametrize("together", [True, False])
 def test_where_the_basis_is_zero_so_is_what_fills_the_gaps(monkeypatch, together):
-    monkeypatch.setattr("elmonet.solve.gaps._FEW", 10**6 if together else 0)
+    monkeypatch.setattr("elmonet.solve.gaps._MAX_JOINT_GAPS", 10**6 if together else 0)
     rng, _, B, G = made(40, 30)
     Q = np.zeros((M, M - 2))
     Q[2:] = np.linalg.qr(rng.normal(size=(M - 2, M - 2)))[0]
     known = rng.random(G.shape) < 0.6
     function, place = np.nonzero(known)
-    fit = Gaps(Q, known, Features(B), G).fit(at(0.3))
+    fit = Gaps(Q, known, FeatureGram(B), G).fit(at(0.3))
     expected = dense(Q[place], B, function, G[known], 0.3)
     np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
@@ -128,7 +128,7 @@ def test_held_out_functions_choose_alpha(shape, direct):
     rng, Q, B, G = made(*SHAPES[shape])
     known = rng.random(G.shape) < 0.5
     if direct:
-        problem = Gaps(Q, known, Features(B), G)
+        problem = Gaps(Q, known, FeatureGram(B), G)
     else:
         problem = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known])
     choice = problem.choose()
@@ -207,7 +207,7 @@ def test_nothing_missing_is_the_aligned_problem(case):
         fit = Unaligned(known, Spectrum.from_gram(B), G.ravel()).fit(at(0.7))
         np.testing.assert_allclose(fit.C, aligned.W, rtol=1e-9, atol=1e-11)
         assert fit.steps <= 3  # the preconditioner is exact
-    fit = Gaps(Q, np.ones((N, M), bool), Features(B), G).fit(at(0.7))
+    fit = Gaps(Q, np.ones((N, M), bool), FeatureGram(B), G).fit(at(0.7))
     np.testing.assert_allclose(fit.C, aligned.W, rtol=1e-9, atol=1e-11)
 
 

@@ -1,11 +1,12 @@
-"""Feature maps: fixed functions of inputs (branch) or coordinates (trunk), as transformers."""
+"""Feature maps: fixed functions of inputs (branch) or coordinates (trunk), as scikit-learn transformers."""
 
+from elmonet.features.base import FeatureMap
 from elmonet.features.bases import POD, Legendre, Linear, Sinusoid
 from elmonet.features.cnn import CNN
-from elmonet.features.combine import Concat, PerComponent, Several
+from elmonet.features.combine import Concat, Several
 from elmonet.features.kernels import InfiniteWidth
-from elmonet.features.masked import Masked
 from elmonet.features.networks import MLP, SLFN
+from elmonet.features.wrapped import Masked, PerComponent
 
 __all__ = [
     "CNN",
@@ -13,6 +14,7 @@ __all__ = [
     "POD",
     "SLFN",
     "Concat",
+    "FeatureMap",
     "InfiniteWidth",
     "Legendre",
     "Linear",

@@ -1,4 +1,4 @@
-"""Linear features, and functions of points as trunks: polynomials, sinusoids, POD."""
+"""Linear features, and bases of functions as trunks: polynomials, sinusoids, POD."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from elmonet.features.base import FeatureMap
 from elmonet.features.jet import TAYLOR, Jet
 from elmonet.interpolation import as_grid, interpolate
 
-__all__ = ["POD", "Legendre", "Linear", "Sinusoid"]
-
 
 class Linear(FeatureMap):
-    """The sensors themselves and a constant: ``[X, 1]``.
+    """The sensor values and a constant: ``[X, 1]``.
 
-    Alone it fits linear operators as exactly as least squares can; beside random features it takes
-    the linear part of an operator off them.
+    On its own it fits linear operators to least-squares accuracy; next to random features it represents the
+    linear part of an operator.
 
     Examples
     --------
@@ -35,7 +33,7 @@ class Linear(FeatureMap):
 
     @property
     def width_(self) -> int:
-        """The number of features: sensors and one."""
+        """The number of sensors plus one."""
         return int(np.prod(self.input_shape_)) + 1
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
@@ -50,13 +48,14 @@ class Linear(FeatureMap):
 class Legendre(FeatureMap):
     """All polynomials up to a total degree, as products of Legendre polynomials: a trunk for smooth outputs.
 
-    The box of the points seen in `fit` is mapped to [-1, 1]^d. In d dimensions there are
-    ``(degree + d)! / (degree! d!)`` of them: 91 in two dimensions up to degree 12. Outside the box they
+    The bounding box of the points seen in `fit` is mapped to [-1, 1]^d. In d dimensions there are
+    ``(degree + d)! / (degree! d!)`` polynomials: 91 in two dimensions up to degree 12. Outside the box they
     grow fast, and a warning says so.
 
     Parameters
     ----------
-    degree : the largest total degree; or a tuple, the largest degree in each coordinate: then all products.
+    degree : the largest total degree; or a tuple with the largest degree in each coordinate, for all
+        products up to these.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class Legendre(FeatureMap):
         return comb(int(self.degree) + self._dimension(), self._dimension())
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The box."""
+        """Return the bounding box."""
         return {"box_": self.box_}
 
     def derive(self) -> None:
@@ -85,7 +84,7 @@ class Legendre(FeatureMap):
         each = tuple(positive_integer(degree, "degree", minimum=0) for degree in each)
         if len(each) != self._dimension():
             raise InputError(
-                f"degree must hold one number for each of the {self._dimension()} coordinates, got {each}."
+                f"degree must hold one number for each of the {self._dimension()} coordinates; got {each}."
             )
         total = sum(each) if isinstance(self.degree, (tuple, list)) else each[0]
         powers = product(*(range(degree + 1) for degree in each))
@@ -100,13 +99,13 @@ class Legendre(FeatureMap):
         low, high = self.box_
         middle, half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
         x = (X.reshape(len(X), -1) - middle) / half
-        # P_n(1 + e) is about I_0(n sqrt(2 e)): up to e = 1 / (2 n^2) it hardly grows.
+        # P_n(1 + e) is about I_0(n sqrt(2 e)), which hardly grows up to e = 1 / (2 n^2).
         top = int(self.powers_.max())
         beyond = np.any(np.abs(x) > 1 + 0.5 / max(1, top) ** 2, axis=1)
         if beyond.any():
             warnings.warn(
                 f"{int(beyond.sum())} of {len(x)} points lie outside the box of the training points, where "
-                "polynomials grow fast. Train on points that cover the whole domain.",
+                "polynomials grow fast. Train on points that cover the entire domain.",
                 ExtrapolationWarning,
                 stacklevel=4,
             )
@@ -135,19 +134,19 @@ class Legendre(FeatureMap):
 
 
 class Sinusoid(FeatureMap):
-    """Sinusoidal functions of coordinates in the unit cube, a trunk without weights.
+    """Sinusoidal functions of coordinates in the unit cube: a trunk without weights.
 
     Parameters
     ----------
     width : number of functions, p2.
     basis :
         "printed": exactly as in the paper. In 1-D ``sin(w_k x)`` and ``cos(w_k x)`` with
-        ``w_k = 32 k pi / (2 p2)``, k = 1 ... p2/2: frequencies up to 8 pi whatever p2 is. In 2-D the
+        ``w_k = 32 k pi / (2 p2)``, k = 1 ... p2/2: frequencies up to 8 pi for any p2. In 2-D the
         four products of ``sin(n pi x), cos(n pi x + pi/2)`` with ``sin(n pi y), cos(n pi y + pi/2)``,
         n = 1 ... p2/4, which span only p2/4 directions because ``cos(z + pi/2) = -sin(z)``.
-        "tensor": ``prod_i sin(n_i pi x_i)`` with n_i >= 1, lowest frequencies first: all functions
-        that vanish on the boundary. "cosine": ``prod_i cos(n_i pi x_i)`` with n_i >= 0: all functions,
-        whatever their boundary values. Both in any dimension.
+        "tensor": ``prod_i sin(n_i pi x_i)`` with n_i >= 1, lowest frequencies first: complete for functions
+        that vanish on the boundary. "cosine": ``prod_i cos(n_i pi x_i)`` with n_i >= 0: complete for
+        functions with any boundary values. Both in any dimension.
 
     Examples
     --------
@@ -160,7 +159,7 @@ class Sinusoid(FeatureMap):
         self.basis = basis
 
     def derive(self) -> None:
-        """Find the frequencies."""
+        """Compute the frequencies."""
         width, d = positive_integer(self.width, "width"), int(np.prod(self.input_shape_))
         basis = choice(self.basis, "basis", ("printed", "tensor", "cosine"))
         if basis != "printed":
@@ -168,11 +167,11 @@ class Sinusoid(FeatureMap):
             return
         if d > 2:
             raise InputError(
-                f"the paper gives bases in one and two dimensions, and the points have {d}: use "
+                f"the paper's bases are for one and two dimensions, and the points have {d}: use "
                 'basis="tensor" or basis="cosine".'
             )
         if width % (2 * d):
-            raise InputError(f"the printed basis needs a width that is a multiple of {2 * d}, got {width}.")
+            raise InputError(f"the printed basis needs a width that is a multiple of {2 * d}; got {width}.")
         k = np.arange(1, width // (2 * d) + 1)[:, None]
         self.frequencies_ = 32 * k * np.pi / (2 * width) if d == 1 else np.pi * np.hstack([k, k])
 
@@ -196,7 +195,7 @@ class Sinusoid(FeatureMap):
         if self.basis in ("tensor", "cosine"):
             waves = [phase.through(TAYLOR["sin" if self.basis == "tensor" else "cos"]) for phase in phases]
             return reduce(Jet.__mul__, waves)
-        # The printed bases: sines beside cosines; in two dimensions their products.
+        # The printed bases: sines and cosines; in two dimensions their products.
         shift = 0.0 if d == 1 else np.pi / 2
         pairs = [(p.through(TAYLOR["sin"]), (p + shift).through(TAYLOR["cos"])) for p in phases]
         parts = pairs[0] if d == 1 else [a * b for a in pairs[0] for b in pairs[1]]
@@ -207,10 +206,10 @@ class Sinusoid(FeatureMap):
 
 
 def _lowest(count: int, d: int, least: int) -> np.ndarray:
-    """The `count` index vectors in {least, least + 1, ...}^d of least norm, (count, d)."""
+    """Return the `count` index vectors of least norm in {least, least + 1, ...}^d: (count, d)."""
     top = least
     while True:
-        # Every vector of norm at most `top` has entries of at most `top`.
+        # The entries of a vector of norm at most `top` are at most `top`.
         inside = [n for n in product(range(least, top + 1), repeat=d) if sum(i * i for i in n) <= top**2]
         if len(inside) >= count:
             return np.array(sorted(inside, key=lambda n: (sum(i * i for i in n), n))[:count])
@@ -226,8 +225,8 @@ class POD(FeatureMap):
 
     Parameters
     ----------
-    rank : number of modes; None: all that are above rounding.
-    energy : instead of `rank`, the part of ``||G||^2`` to keep, in (0, 1].
+    rank : number of modes; None: all above rounding.
+    energy : instead of `rank`, the fraction of ``||G||^2`` to keep, in (0, 1].
 
     Examples
     --------
@@ -249,27 +248,29 @@ class POD(FeatureMap):
         return int(self.modes_.shape[1])
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The training points and the modes there."""
+        """Return the training points and the modes at these points."""
         return {"points_": self.points_, "modes_": self.modes_}
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         y = None if y is None else np.asarray(y)
         if y is None or y.ndim not in (1, 2) or len(y) != len(X):
             raise InputError(
-                "POD is a trunk and learns its functions from outputs: fit(points, values) with values "
+                "POD is a trunk that learns its functions from outputs: call fit(points, values) with values "
                 f"(M, N), one row per point; got points {X.shape} and values of shape {np.shape(y)}."
             )
         y = y.reshape(len(y), -1)
         modes, s = _principal(y.astype(self.dtype_, copy=False))
-        modes = modes[:, : self._how_many(s, max(np.shape(y)))]
+        modes = modes[:, : self._number_of_modes(s, max(np.shape(y)))]
         self.points_ = np.asarray(X, np.float64)
         # Signs are arbitrary: make the largest entry of each mode positive.
         top = np.abs(modes).argmax(axis=0)
         self.modes_ = np.ascontiguousarray(modes * np.sign(modes[top, np.arange(modes.shape[1])]))
 
-    def _how_many(self, s: np.ndarray, n: int) -> int:
+    def _number_of_modes(self, s: np.ndarray, n: int) -> int:
         if self.rank is not None and self.energy is not None:
-            raise InputError("give POD a rank or an energy, not both.")
+            raise InputError(
+                f"set rank or energy of POD, not both; got rank={self.rank!r}, energy={self.energy!r}."
+            )
         if self.rank is not None:
             rank = positive_integer(self.rank, "rank")
             if rank > len(s):
@@ -296,7 +297,7 @@ class POD(FeatureMap):
         if beyond.any():
             warnings.warn(
                 f"{int(beyond.sum())} of {len(X)} points lie outside the box of the training points: POD "
-                "modes are extrapolated there. Train on points that cover the whole domain, or use another "
+                "modes are extrapolated there. Train on points that cover the entire domain, or use another "
                 "trunk.",
                 ExtrapolationWarning,
                 stacklevel=4,
@@ -310,7 +311,7 @@ class POD(FeatureMap):
 
 
 def _principal(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Left singular vectors and singular values of G (M, N), without forming the right ones."""
+    """Return left singular vectors and singular values of G (M, N), without forming the right ones."""
     largest = np.abs(G).max()
     if largest > 0:
         G = G / largest

@@ -13,15 +13,13 @@ from elmonet.errors import InputError
 from elmonet.features.base import RandomMap
 from elmonet.features.networks import ACTIVATIONS, draw_layer, layer
 
-__all__ = ["CNN", "gather_windows", "image_shape"]
-
 
 class CNN(RandomMap):
     """Convolutions and two dense layers with fixed random weights, as in the paper's Darcy example.
 
-    Each convolution pads with zeros and moves by `stride`, so that an image of height H gives one of
-    height ceil(H / stride); then come a dense layer of `hidden` and one of `width` features. Each
-    layer ends with the activation.
+    Each convolution pads with zeros and moves by `stride`: an image of height H becomes one of height
+    ceil(H / stride). A dense layer of `hidden` and one of `width` features follow. Each layer ends with the
+    activation.
 
     Parameters
     ----------
@@ -30,8 +28,8 @@ class CNN(RandomMap):
     kernel, stride : size of the window (odd) and its step.
     hidden : size of the dense layer before the last one.
     activation, scale, random_state : as in `MLP`.
-    shape : (height, width) or (channels, height, width) of the image, for inputs that come flat
-        (N, m). Inputs (N, height, width) and (N, channels, height, width) need none.
+    shape : (height, width) or (channels, height, width) of the image, for flat inputs (N, m). Not needed for
+        inputs (N, height, width) and (N, channels, height, width).
 
     Examples
     --------
@@ -63,12 +61,12 @@ class CNN(RandomMap):
         self.random_state = random_state
 
     def _image_shape(self) -> tuple[int, int, int]:
-        """(channels, height, width) of one input."""
+        """Return (channels, height, width) of one input."""
         given = self.input_shape_
         if self.shape is not None:
             shape = tuple(positive_integer(n, "each of shape") for n in self.shape)
             if len(given) > 1 and shape != given:
-                raise InputError(f"shape is {shape}, but the images come as {given}: remove shape.")
+                raise InputError(f"shape is {shape}, but the images have the shape {given}: remove shape.")
             if np.prod(shape) != np.prod(given):
                 raise InputError(
                     f"shape {shape} needs {np.prod(shape)} values per image, inputs have {np.prod(given)}."
@@ -109,7 +107,7 @@ class CNN(RandomMap):
         layer(layer(H.reshape(len(H), -1), dense, self.activation), last, self.activation, out)
 
     def _convolve(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
-        """Gather the windows as rows and multiply: (n, h, w, c) to (n, h/stride, w/stride, c')."""
+        """Convolve by gathering the windows as rows: (n, h, w, c) to (n, h/stride, w/stride, c')."""
         windows = gather_windows(H, self.kernel, self.stride)
         rows = windows.reshape(-1, A.shape[1] - 1)
         return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
@@ -117,14 +115,14 @@ class CNN(RandomMap):
     def _row_size(self) -> int:
         _, height, width = self._image_shape()
         sizes = [max(A.shape) for A in self.weights_[-2:]]
-        for A in self.weights_[:-2]:  # a convolution holds a row of A for every pixel that it makes
+        for A in self.weights_[:-2]:  # a convolution holds a row of A for every output pixel
             height, width = ceil(height / self.stride), ceil(width / self.stride)
             sizes.append(height * width * max(A.shape))
         return max(sizes)
 
 
 def image_shape(given: tuple[int, ...], who: str, advice: str) -> tuple[int, int, int]:
-    """(channels, height, width) of inputs of the shape `given`, or an error that says what to do."""
+    """Return (channels, height, width) of inputs of the shape `given`, or raise `InputError`."""
     if len(given) == 2:
         given = (1, *given)
     if len(given) != 3:
@@ -136,7 +134,7 @@ def image_shape(given: tuple[int, ...], who: str, advice: str) -> tuple[int, int
 
 
 def gather_windows(H: np.ndarray, size: int, stride: int, edge: str = "constant") -> np.ndarray:
-    """The windows around every pixel: (n, h, w, c) to (n, h/stride, w/stride, c, size, size)."""
+    """Return the windows around every pixel: (n, h, w, c) to (n, h/stride, w/stride, c, size, size)."""
     width = size // 2
     H = np.pad(H, ((0, 0), (width, width), (width, width), (0, 0)), mode=edge)  # type: ignore[call-overload]
     return sliding_window_view(H, (size, size), axis=(1, 2))[:, ::stride, ::stride]

@@ -1,4 +1,4 @@
-"""Feature maps side by side: of one input, of several inputs, of several output components."""
+"""Concatenations of feature maps, and one map per input function."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ from elmonet.features.base import (
 from elmonet.features.jet import Jet
 from elmonet.memory import require_features
 
-__all__ = ["Concat", "PerComponent", "Several"]
-
 
 class Concat(FeatureMap, _BaseComposition):
-    """The features of several maps, side by side: what ``Linear() + SLFN(5000)`` makes.
+    """The concatenated features of several maps, such as ``Linear() + SLFN(5000)``.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ class Concat(FeatureMap, _BaseComposition):
 
     @classmethod
     def of(cls, *parts: Any) -> Concat:
-        """Concatenate maps, the parts, naming each after its class and flattening concatenations."""
+        """Return the concatenation of `parts`, named after their classes; concatenations are flattened."""
         flat = []
         for part in parts:
             flat += [member for _, member in part.maps] if isinstance(part, Concat) else [part]
@@ -65,28 +63,39 @@ class Concat(FeatureMap, _BaseComposition):
 
     @property
     def width_(self) -> int:
-        """The number of features of all maps together."""
+        """The total number of features."""
         return int(self.ends_[-1])
 
     @property
     def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What its maps learn from."""
+        """What the maps learn from."""
         return tuple(sorted({what for _, member in self.maps for what in learns_from(member)}))
 
     @property
     def sees_given_points(self) -> bool:  # type: ignore[override]
-        """Whether one of the maps wants the points as they are given; the others then see the unit cube."""
+        """Whether one of the maps takes the points as given; the others then see the unit cube."""
         return any(getattr(member, "sees_given_points", False) for _, member in self.maps)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The box of the points, if some maps see them as given and others in the unit cube."""
+        """Return the box of the points, if some maps take them as given and others in the unit cube."""
         return {} if self.box_ is None else {"box_": self.box_}
+
+    def settings_to_store(self) -> dict[str, Any]:
+        """Return the settings; the members are the fitted ones, which know their seeds."""
+        fitted = getattr(self, "members_", [member for _, member in self.maps])
+        maps = [[name, member] for (name, _), member in zip(self.maps, fitted, strict=True)]
+        return super().settings_to_store() | {"maps": maps}
+
+    @classmethod
+    def from_stored(cls, settings: dict[str, Any]) -> Self:
+        """Return an unfitted map from the settings of a model file."""
+        return cls(**settings | {"maps": [(name, member) for name, member in settings["maps"]]})
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self._fit_members(X, y)
 
     def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        self._see(X)
+        self._record_input(X)
         ready = self._fit_members(X, y)
         require_features(len(X), self.width_)
         out = np.empty((len(X), self.width_), self.dtype_)
@@ -100,9 +109,11 @@ class Concat(FeatureMap, _BaseComposition):
         return out
 
     def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:
-        """Fit every map to (X, y); the features of those that come with the fit."""
+        """Fit every map, and return the features of those maps that yield them with the fit."""
         if not self.maps:
-            raise InputError('maps must be a list of (name, feature map), such as [("linear", Linear())].')
+            raise InputError(
+                'maps must be a list of (name, feature map), such as [("linear", Linear())]; got none.'
+            )
         self.box_ = np.stack([X.min(axis=0), X.max(axis=0)]) if self.sees_given_points else None
         self.members_ = [clone(member, safe=False) for _, member in self.maps]
         ready: list[np.ndarray | None] = []
@@ -112,19 +123,19 @@ class Concat(FeatureMap, _BaseComposition):
             ready.append(fit_features(member, own, y) if at_once else None)
             if not at_once:
                 fit_map(member, own, y)
-        # Any transformer may be a member, so ask for its width by example.
+        # Any transformer may be a member: transform one row to learn its width.
         widths = [features(m, self._for_member(i, X[:1])).shape[1] for i, m in enumerate(self.members_)]
         self.ends_ = np.cumsum([0, *widths])
         return ready
 
     def _for_member(self, i: int, X: np.ndarray) -> np.ndarray:
-        """What of X member i sees: all of it, or points in the unit cube."""
+        """Return the part of X that member i sees: X itself, or points in the unit cube."""
         if self.box_ is None or getattr(self.members_[i], "sees_given_points", False):
             return X
         return in_unit_cube(X, self.box_)
 
     def derive(self) -> None:
-        """Find which columns belong to which member, all of them feature maps of this library."""
+        """Compute which columns belong to which member; all members are `FeatureMap`s."""
         self.box_ = self.__dict__.get("box_")
         self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
 
@@ -160,26 +171,44 @@ class Concat(FeatureMap, _BaseComposition):
         return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings, with those of the members as ``name__setting`` if `deep`."""
+        """Return the settings by name.
+
+        Parameters
+        ----------
+        deep : include those of the members, as ``name__setting``.
+
+        Returns
+        -------
+        settings : dictionary.
+        """
         return self._get_params("maps", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings to the params given, those of members as ``name__setting``."""
+        """Change settings.
+
+        Parameters
+        ----------
+        params : new values by name; those of members as ``name__setting``.
+
+        Returns
+        -------
+        self : this map.
+        """
         self._set_params("maps", **params)
         return self
 
 
 class Several(Concat):
-    """One map for each of several input functions, their features side by side or multiplied.
+    """One map per input function, with concatenated or multiplied features.
 
-    Multiplied, as in MIONet (Jin, Meng, Lu 2022), feature l is the product of feature l of every map, so that
-    all must have the same width.
+    With "product", as in MIONet (Jin, Meng, Lu 2022), feature l is the product of feature l of every map; all
+    maps must have the same width.
 
     Parameters
     ----------
     maps : dictionary of feature maps by the names of the input functions, or a list of (name, map).
     combine : "concat" or "product".
-    shapes : the shape of each input function; None: those of the dictionary that `ELMDeepONet.fit` is given.
+    shapes : the shape of each input function; None: taken from the dictionary passed to `ELMDeepONet.fit`.
 
     Examples
     --------
@@ -196,22 +225,22 @@ class Several(Concat):
 
     @property
     def width_(self) -> int:
-        """The number of features: of all maps together, or, multiplied, of one."""
+        """The number of features: the total, or, if multiplied, that of one map."""
         return int(self.ends_[1] if self.combine == "product" else self.ends_[-1])
 
     def derive(self) -> None:
-        """Find which inputs and which features belong to which map."""
+        """Compute which inputs and which features belong to which map."""
         choice(self.combine, "combine", ("concat", "product"))
         if self.shapes is None or len(self.shapes) != len(self.maps):
             raise InputError(
-                f"Several has {len(self.maps)} maps and must know the shapes of as many input functions: fit "
-                "the model to a dictionary of arrays with the same names, or set shapes=."
+                f"Several has {len(self.maps)} maps and needs the shapes of as many input functions: fit the "
+                "model to a dictionary of arrays with the same names, or set shapes=."
             )
         super().derive()
         widths = np.diff(self.ends_)
         if self.combine == "product" and len(set(widths.tolist())) > 1:
             raise InputError(
-                f"to be multiplied, all maps must have the same width; they have {widths.tolist()}."
+                f'with combine="product", all maps must have the same width; they have {widths.tolist()}.'
             )
         self._derive_inputs()
 
@@ -250,86 +279,4 @@ class Several(Concat):
         return kind._times_and_rest(self, X, R)
 
     def _jet(self, X: Jet) -> Jet:
-        return FeatureMap._jet(self, X)  # of input functions, not of points
-
-
-class PerComponent(FeatureMap):
-    """One trunk for each component of the outputs.
-
-    The points have the number of the component as their last coordinate: a function of y with c components is
-    one function of (y, 0), ..., (y, c - 1). Its features at (y, i) are those of trunk i at y, and zeros for
-    the other trunks. `ELMDeepONet` puts this around its trunk if the outputs have components.
-
-    Parameters
-    ----------
-    trunk : the feature map of which each component gets a copy.
-
-    Examples
-    --------
-    >>> from elmonet.features import Legendre
-    >>> PerComponent(Legendre(1)).fit_transform([[0.0, 0], [1.0, 0], [0.0, 1], [1.0, 1]])
-    array([[ 1., -1.,  0.,  0.],
-           [ 1.,  1.,  0.,  0.],
-           [ 0.,  0.,  1., -1.],
-           [ 0.,  0.,  1.,  1.]])
-    """
-
-    def __init__(self, trunk: Any = None):
-        self.trunk = trunk
-
-    @property
-    def width_(self) -> int:
-        """The number of features of all components together."""
-        return int(self.ends_[-1])
-
-    @property
-    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What its trunk learns from."""
-        return learns_from(self.trunk)
-
-    @property
-    def sees_given_points(self) -> bool:  # type: ignore[override]
-        """As its trunk."""
-        return getattr(self.trunk, "sees_given_points", False)
-
-    def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The values of the last coordinate, one for each component."""
-        return {"levels_": self.levels_}
-
-    def _prepare(self, X: np.ndarray, y: Any) -> None:
-        if X.ndim != 2 or X.shape[1] < 2:
-            raise InputError(
-                f"PerComponent needs points (M, d + 1), the component's number last; got {X.shape}."
-            )
-        self.levels_ = np.unique(X[:, -1])
-        self.members_ = []
-        for level in self.levels_:
-            own = X[:, -1] == level
-            self.members_.append(
-                fit_map(clone(self.trunk, safe=False), X[own, :-1], None if y is None else np.asarray(y)[own])
-            )
-        self.derive()
-
-    def derive(self) -> None:
-        """Find which columns belong to which component."""
-        self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
-
-    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        out[:] = 0
-        component = np.abs(X[:, -1:] - self.levels_).argmin(axis=1)
-        for i, member in enumerate(self.members_):
-            own = component == i
-            if own.any():
-                out[own, self.ends_[i] : self.ends_[i + 1]] = features(member, X[own, :-1])
-
-    def _jet(self, X: Jet) -> Jet:
-        if X.orders[-1]:
-            raise InputError("the last coordinate is the number of a component: its order must be 0.")
-        found = np.zeros((*X.coefficients.shape[:-1], self.width_))
-        component = np.abs(X.value[:, -1:] - self.levels_).argmin(axis=1)
-        for i, member in enumerate(self.members_):
-            own = component == i
-            if own.any():
-                points = Jet(X.coefficients[..., 0, own, :-1], X.orders[:-1])
-                found[..., 0, own, self.ends_[i] : self.ends_[i + 1]] = jet_of(member, points).coefficients
-        return Jet(found, X.orders)
+        return FeatureMap._jet(self, X)  # raises: these are functions, not points

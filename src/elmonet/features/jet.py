@@ -1,12 +1,12 @@
-"""Derivatives of feature maps, exact: arithmetic with truncated Taylor series in several variables.
+"""Exact derivatives of feature maps, by arithmetic with truncated Taylor series in several variables.
 
 A jet holds the Taylor coefficients of functions around each of n points, up to the order K_j in coordinate j:
 
     f(x + e) = sum_k f_k e^k ,      k = (k_1, ..., k_d) with k_j <= K_j ,      d^k f = k_1! ... k_d! f_k .
 
-The coordinates are jets with the coefficient 1 of their own e_j. A map that is made of sums, products and
-smooth functions of one variable gives, from these, all its derivatives: products of jets are products of
-polynomials, and a function g of a jet is its own Taylor series at the value, which ends because h has none:
+The coordinates are jets with the coefficient 1 of their own e_j. All derivatives of a map that consists of
+sums, products and smooth functions of one variable follow: products of jets are products of polynomials, and
+a function g of a jet f_0 + h is its Taylor series at the value f_0, which ends because h has no value:
 
     g(f_0 + h) = sum_m g^(m)(f_0) / m! h^m .
 """
@@ -24,8 +24,6 @@ from scipy.special import expit, ndtr
 from elmonet.errors import InputError
 from elmonet.linalg import product
 
-__all__ = ["TAYLOR", "Jet"]
-
 
 class Jet:
     """Taylor coefficients (K_1 + 1, ..., K_d + 1, *shape) of an array of functions."""
@@ -35,7 +33,7 @@ class Jet:
 
     @classmethod
     def coordinates(cls, X: np.ndarray, orders: tuple[int, ...]) -> Self:
-        """The coordinates of points X (n, d), as functions of themselves."""
+        """Return the jets of the coordinates at points X (n, d)."""
         X = X.astype(np.float64, copy=False)
         found = np.zeros((*(order + 1 for order in orders), *X.shape))
         found[(0,) * len(orders)] = X
@@ -46,11 +44,11 @@ class Jet:
 
     @property
     def value(self) -> np.ndarray:
-        """The functions themselves."""
+        """The values of the functions."""
         return self.coefficients[(0,) * len(self.orders)]
 
     def derivative(self) -> np.ndarray:
-        """That of the highest orders."""
+        """Return the derivative of the highest orders."""
         return self.coefficients[self.orders] * prod(factorial(order) for order in self.orders)
 
     def __add__(self, other: Any) -> Jet:
@@ -71,13 +69,13 @@ class Jet:
         return Jet(found, self.orders)
 
     def times_matrix(self, A: np.ndarray) -> Jet:
-        """Functions (n, m) times A (m, w)."""
+        """Multiply functions (n, m) by A (m, w)."""
         rows = self.coefficients.reshape(-1, self.value.shape[1])
         found = product(rows, A).reshape(*(order + 1 for order in self.orders), -1, A.shape[1])
         return Jet(found, self.orders)
 
     def through(self, taylor: Callable[[np.ndarray, int], np.ndarray]) -> Jet:
-        """A function of one variable; ``taylor(z, m)`` gives its m-th derivative at z over ``m!``."""
+        """Apply a function of one variable; ``taylor(z, m)`` is its m-th derivative at z over ``m!``."""
         most = sum(self.orders)
         rest = Jet(self.coefficients.copy(), self.orders)
         rest.coefficients[(0,) * len(self.orders)] = 0
@@ -87,7 +85,7 @@ class Jet:
         return found
 
     def part(self, index: Any) -> Jet:
-        """Some of the functions, as an index of the array gives them."""
+        """Return some of the functions, selected by an index of the array."""
         return Jet(self.coefficients[(..., *index)], self.orders)
 
     def _indices(self) -> Any:
@@ -103,7 +101,7 @@ def _cosine(z: np.ndarray, m: int) -> np.ndarray:
 
 
 def _by_polynomials(first: np.polynomial.Polynomial, values: Any) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Of a function t with ``t' = first(t)``: every derivative is a polynomial in t."""
+    """Return the Taylor function of a t with ``t' = first(t)``: every derivative is a polynomial in t."""
 
     def taylor(z: np.ndarray, m: int) -> np.ndarray:
         p = np.polynomial.Polynomial([0.0, 1.0])
@@ -122,7 +120,7 @@ def _softplus(z: np.ndarray, m: int) -> np.ndarray:
 
 
 def _normal(z: np.ndarray, m: int) -> np.ndarray:
-    """The m-th derivative of the normal distribution function: ``(-1)^(m-1) He_(m-1)(z) phi(z)``."""
+    """Return the m-th derivative of the normal distribution function, ``(-1)^(m-1) He_(m-1)(z) phi(z)``."""
     if m == 0:
         return ndtr(z)
     hermite = np.polynomial.hermite_e.hermeval(z, [0.0] * (m - 1) + [1.0])
@@ -137,7 +135,7 @@ def _gelu(z: np.ndarray, m: int) -> np.ndarray:
 def _relu(z: np.ndarray, m: int) -> np.ndarray:
     if m > 1:
         raise InputError(
-            "relu has no second derivative: take a smooth activation, such as tanh, sin, cos or softplus."
+            "relu has no second derivative: use a smooth activation, such as tanh, sin, cos or softplus."
         )
     return np.maximum(z, 0) if m == 0 else (z > 0).astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""Random networks of infinite width: branches that are known by their Gram matrix alone."""
+"""Random networks of infinite width: branches defined by a kernel."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ from elmonet.features.cnn import gather_windows, image_shape
 from elmonet.linalg import product
 from elmonet.memory import require_features
 
-__all__ = ["KERNELS", "InfiniteWidth", "Products", "kernel_features", "kernel_matrix"]
-
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "relu")
-_ROWS = 64  # of a kernel matrix of patches that are computed together
-_PATCHES = 256  # that an image is compared by, at most
+_BLOCK_ROWS = 64  # rows of a kernel matrix of patches that are computed together, for the cache
+_MAX_PATCHES = 256  # places of an image at which patches are compared
 
 
 class InfiniteWidth(FeatureMap):
-    """The limit of a wide `SLFN`: with more and more features, ``B'B / p1`` tends to a kernel K.
+    """The limit of a wide `SLFN`: as the number of features grows, ``B'B / p1`` tends to a kernel K.
 
-    Ridge regression needs of the features only ``B'B``, so that this limit can be had with N features
-    instead of infinitely many: with ``K = L L'`` (Cholesky) they are
+    Ridge regression needs only ``B'B`` of the features, so that N features represent infinitely many: with
+    ``K = L L'`` (Cholesky) they are
 
         b(u) = L^-1 k(u) ,       k_i(u) = K(u_i, u) ,       B = L' ,       B'B = K ,
 
-    and a ridge with them is kernel ridge regression, with exact leave-one-out errors. Directions of K that
-    are rounding are left out: the Cholesky factor is pivoted, and `width_` is the rank that it finds.
+    and ridge regression with them is kernel ridge regression, with exact leave-one-out errors. Directions of
+    K at the level of rounding are dropped: the Cholesky factor is pivoted, and `width_` is its rank.
 
     Parameters
     ----------
@@ -42,15 +40,16 @@ class InfiniteWidth(FeatureMap):
         distribution with 1, 3 and 5 degrees of freedom: ``exp(-r)``, ``(1 + a) exp(-a)`` with
         ``a = sqrt(3) r``, ``(1 + a + a^2 / 3) exp(-a)`` with ``a = sqrt(5) r``;
         "relu": the arc-cosine kernel of order one, the limit of relu with normal weights and biases.
-    scale : as in `SLFN` with distribution="normal" or "student"; for relu, of weights against biases.
-    patch : for images: the side (odd) of square patches, which are compared instead of whole images. K is
-        the mean over the patches' places, at most 256 of them, evenly spaced; at the border the image is
-        continued by its last pixels. It is the limit of a convolution with many channels, and suits
-        images whose small structures matter, such as two-phase media.
+    scale : as in `SLFN` with distribution="normal" or "student"; for relu, the scale of weights relative to
+        biases.
+    patch : for images: the side (odd) of square patches, which are compared instead of entire images. K is
+        the mean over the positions of the patches, at most 256, evenly spaced; the image is extended by its
+        border pixels. This is the limit of a convolution with many channels, and suits images with
+        important small structures, such as two-phase media.
 
     Attributes
     ----------
-    centres_ : (width_, ...), the training functions that the pivots are.
+    centres_ : (width_, ...), the training functions chosen as pivots.
     factor_ : (width_, width_), the Cholesky factor of their kernel matrix.
 
     Examples
@@ -72,63 +71,63 @@ class InfiniteWidth(FeatureMap):
 
     @property
     def width_(self) -> int:
-        """The rank of the training functions' kernel matrix."""
+        """The rank of the kernel matrix of the training functions."""
         return len(self.centres_)
 
     def fitted_arrays(self) -> dict[str, np.ndarray]:
-        """The centres and their Cholesky factor."""
+        """Return the centres and their Cholesky factor."""
         return {"centres_": self.centres_, "factor_": self.factor_}
 
     def derive(self) -> None:
-        """Check the settings; cut the centres into what is compared."""
+        """Check the settings, and cut the centres into patches."""
         choice(self.kernel, "kernel", KERNELS)
         number(self.scale, "scale", strict=True)
         if self.patch is not None and positive_integer(self.patch, "patch") % 2 == 0:
-            raise InputError(f"patch must be odd, got {self.patch}.")
+            raise InputError(f"patch must be odd; got {self.patch}.")
         if hasattr(self, "centres_"):
-            self._compared = self._parts(self.centres_)
+            self._centre_parts = self._parts(self.centres_)
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self._fit_transform(X, y)
 
     def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        self._see(X)
+        self._record_input(X)
         self.__dict__.pop("centres_", None)
         self.derive()
         require_features(len(X), len(X))
         parts = self._parts(X)
         features, pivots = kernel_features(self._kernel(parts, parts))
         self.centres_ = np.ascontiguousarray(X[pivots])
-        self._compared = np.ascontiguousarray(parts[:, pivots])
+        self._centre_parts = np.ascontiguousarray(parts[:, pivots])
         self.factor_ = np.tril(features[pivots])
         return features.astype(self.dtype_, copy=False)
 
     def _parts(self, X: np.ndarray) -> np.ndarray:
-        """What is compared: (1, n, m), the functions; or (places, n, pixels), their patches."""
+        """Return what the kernel compares: functions (1, n, m), or their patches (places, n, pixels)."""
         X = X.astype(np.float64, copy=False)
         if self.patch is None:
             return X.reshape(1, len(X), -1)
         shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
-        step = ceil(sqrt(shape[1] * shape[2] / _PATCHES))
+        step = ceil(sqrt(shape[1] * shape[2] / _MAX_PATCHES))
         H = X.reshape(len(X), *shape).transpose(0, 2, 3, 1)  # channels last
         windows = gather_windows(H, self.patch, step, edge="edge")
         return windows.reshape(len(X), windows.shape[1] * windows.shape[2], -1).swapaxes(0, 1).copy()
 
     def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """K (n, n') of the parts X (places, n, pixels) and Y (places, n', pixels)."""
+        """Return K (n, n') of the parts X (places, n, pixels) and Y (places, n', pixels)."""
         if len(X) == 1:
             return kernel_matrix(self.kernel, self.scale, Products.of(X[0], Y[0]))
         K = np.zeros((X.shape[1], Y.shape[1]))
-        for start in range(0, len(K), _ROWS):  # few rows at a time stay in the cache
-            rows = slice(start, start + _ROWS)
-            columns = slice(start + _ROWS if X is Y else None)
+        for start in range(0, len(K), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            columns = slice(start + _BLOCK_ROWS if X is Y else None)
             for x, y in zip(X[:, rows], Y[:, columns], strict=True):
                 K[rows, columns] += kernel_matrix(self.kernel, self.scale, Products.of(x, y))
         K /= len(X)
         return np.tril(K) + np.tril(K, -1).T if X is Y else K
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        k = self._kernel(self._parts(X), self._compared)
+        k = self._kernel(self._parts(X), self._centre_parts)
         (trtrs,) = get_lapack_funcs(("trtrs",), (self.factor_,))
         features, _ = trtrs(self.factor_, k.T, lower=True, overwrite_b=True)
         out[:] = features.T
@@ -139,23 +138,23 @@ class InfiniteWidth(FeatureMap):
             features = np.empty((len(X[rows]), self.width_), self.dtype_)
             self._write(X[rows], features)
             product(features, R, times[rows])
-            rest[rows] = self._of_itself(X[rows]) - np.einsum("ij,ij->i", features, features)
+            rest[rows] = self._diagonal(X[rows]) - np.einsum("ij,ij->i", features, features)
         return times, np.maximum(rest, 0)
 
-    def _of_itself(self, X: np.ndarray) -> np.ndarray:
-        """``k(x, x)`` (n,): the mean over the parts of ``|x|^2`` for relu, else one."""
+    def _diagonal(self, X: np.ndarray) -> np.ndarray:
+        """Return ``k(x, x)`` (n,): the mean over the parts of ``1 + scale^2 |x|^2`` for relu, else one."""
         if self.kernel != "relu":
             return np.ones(len(X))
         parts = self._parts(X)
         return 1 + self.scale**2 * np.mean(parts**2, axis=(0, 2))
 
     def _row_size(self) -> int:
-        return max(2 * self.width_, self._compared.shape[0] * self._compared.shape[2])
+        return max(2 * self.width_, self._centre_parts.shape[0] * self._centre_parts.shape[2])
 
 
 @dataclass(frozen=True)
 class Products:
-    """Mean products of the values of functions: of every x with every y, of x and y with themselves."""
+    """Mean products of function values: of every x with every y, and of x and y with themselves."""
 
     xy: np.ndarray  # (n, n')
     xx: np.ndarray  # (n, 1)
@@ -163,7 +162,7 @@ class Products:
 
     @classmethod
     def of(cls, X: np.ndarray, Y: np.ndarray) -> Products:
-        """From functions X (n, m) and Y (n', m)."""
+        """Return the products of functions X (n, m) and Y (n', m)."""
         xy = product(X, Y.T)
         xy /= X.shape[1]
         xx, yy = (np.einsum("ij,ij->i", A, A) / X.shape[1] for A in (X, Y))
@@ -171,7 +170,7 @@ class Products:
 
 
 def kernel_matrix(kernel: str, scale: float, products: Products) -> np.ndarray:
-    """K (n, n') of the functions whose mean products are given."""
+    """Return K (n, n') of the functions with these mean products."""
     xy, xx, yy, s2 = products.xy, products.xx, products.yy, scale**2
     if kernel == "relu":
         return _arc_cosine(s2 * xy + 1, np.sqrt(s2 * xx + 1), np.sqrt(s2 * yy + 1))
@@ -193,12 +192,12 @@ def kernel_matrix(kernel: str, scale: float, products: Products) -> np.ndarray:
 
 
 def kernel_features(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Features F (N, rank) with ``F F' = K`` up to rounding, and the pivots: rows in which F is triangular.
+    """Return features F (N, rank) with ``F F' = K`` up to rounding, and the pivots, where F is triangular.
 
     K (N, N) is overwritten.
     """
     (pstrf,) = get_lapack_funcs(("pstrf",), (K,))
-    # Pivots below N eps of the largest entry are rounding. K is symmetric: its transpose is Fortran-ordered.
+    # Pivots below N eps of the largest entry are rounding. K is symmetric, and its transpose Fortran-ordered.
     tolerance = len(K) * np.finfo(K.dtype).eps * float(K.diagonal().max())
     factor, pivots, rank, _ = pstrf(K.T, tol=tolerance, lower=True, overwrite_a=True)
     pivots = pivots - 1
@@ -208,7 +207,10 @@ def kernel_features(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _arc_cosine(xy: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """``2 E[relu(w x) relu(w y)] = |x| |y| (sin t + (pi - t) cos t) / pi``, t the angle (Cho, Saul 2009)."""
+    """Return ``2 E[relu(w x) relu(w y)] = |x| |y| (sin t + (pi - t) cos t) / pi``, t the angle.
+
+    Cho, Saul: Kernel methods for deep learning, 2009.
+    """
     cosine = np.clip(xy / (x * y), -1, 1)
     angle = np.arccos(cosine)
     return x * y * (np.sqrt(1 - cosine**2) + (np.pi - angle) * cosine) / np.pi

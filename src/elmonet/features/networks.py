@@ -16,24 +16,15 @@ from elmonet.features.base import RandomMap
 from elmonet.features.jet import TAYLOR, Jet
 from elmonet.linalg import product
 
-__all__ = [
-    "ACTIVATIONS",
-    "DISTRIBUTIONS",
-    "MLP",
-    "SLFN",
-    "activate",
-    "bias_width",
-    "draw_layer",
-    "layer",
-    "layer_jet",
-    "layer_times",
-]
+DISTRIBUTIONS = ("uniform", "normal", "student1", "student3", "student5")
 
-_WORTH_A_THREAD = 1 << 17  # entries
+_ROWS = 1 << 11  # most rows of a temporary block
+_BLOCK = 1 << 22  # most entries of a temporary block (32 MiB in float64)
+_ENTRIES_PER_THREAD = 1 << 17  # least entries of an array to activate in a thread of its own
 
 
 def _relu(z: np.ndarray) -> None:
-    # NumPy compares two arrays four times as fast as an array and a number, if both are in cache.
+    # NumPy compares two arrays four times as fast as an array with a number, if both are in the cache.
     flat, zeros = z.reshape(-1), np.zeros(1 << 14, z.dtype)
     for start in range(0, flat.size, zeros.size):
         part = flat[start : start + zeros.size]
@@ -60,31 +51,25 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], object]] = {
 
 
 def activate(name: str, z: np.ndarray) -> None:
-    """Apply the activation to the C-contiguous array z, in place, on all cores if that pays."""
-    threads = min(os.cpu_count() or 1, z.size // _WORTH_A_THREAD, len(z))
-    if threads < 2 or name == "relu":  # which is as fast as memory on one core
+    """Apply the activation to the C-contiguous array z in place, on all cores if that pays off."""
+    threads = min(os.cpu_count() or 1, z.size // _ENTRIES_PER_THREAD, len(z))
+    if threads < 2 or name == "relu":  # one core saturates the memory with relu
         ACTIVATIONS[name](z)
         return
-    with ThreadPoolExecutor(threads) as pool:  # NumPy's functions let other threads run
+    with ThreadPoolExecutor(threads) as pool:  # NumPy's functions release the interpreter lock
         list(pool.map(ACTIVATIONS[name], np.array_split(z, threads)))
 
 
 def bias_width(activation: str, fan_in: int) -> float:
-    """Half the width of the uniform distribution of biases.
+    """Return half the width of the uniform distribution of biases.
 
     relu: ``1/sqrt(fan_in)``, PyTorch's default, which reproduces the paper. sin, cos: pi, a uniform
-    phase, so that SLFN is a random Fourier feature map. The other ones: 1, since a smooth activation
+    phase, so that SLFN is a random Fourier feature map. The others: 1, since a smooth activation
     without a bias of order one is nearly an odd or even function.
     """
     if activation == "relu":
         return float(1 / np.sqrt(fan_in))
     return float(np.pi) if activation in ("sin", "cos") else 1.0
-
-
-DISTRIBUTIONS = ("uniform", "normal", "student1", "student3", "student5")
-
-_ROWS = 1 << 11  # most rows, and most entries, of a temporary block
-_BLOCK = 1 << 22
 
 
 def draw_layer(
@@ -97,11 +82,11 @@ def draw_layer(
     distribution: str = "uniform",
     bias: float | None = None,
 ) -> np.ndarray:
-    """Weights (width, fan_in + 1), the last column the biases.
+    """Draw weights (width, fan_in + 1), with the biases in the last column.
 
-    Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; those of
-    a feature come from Student's t distribution in fan_in dimensions if `distribution` is "student" and its
-    degrees of freedom. Biases are uniform in ``+-bias``, by default as in `bias_width`.
+    Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; for "student" and
+    its degrees of freedom, those of a feature follow Student's t distribution in fan_in dimensions. Biases
+    are uniform in ``+-bias``, by default `bias_width`.
     """
     A = np.empty((width, fan_in + 1))
     if distribution != "uniform":
@@ -121,18 +106,18 @@ def draw_layer(
 
 
 def layer(X: np.ndarray, A: np.ndarray, activation: str, out: np.ndarray | None = None) -> np.ndarray:
-    """``activation([X, 1] A')`` for X (n, fan_in), written to `out` (n, width) if given."""
+    """Return ``activation([X, 1] A')`` for X (n, fan_in), written to `out` (n, width) if given."""
     out = product(with_ones(X), A.T, out)
     activate(activation, out)
     return out
 
 
 def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) -> np.ndarray:
-    """``layer(X, A, activation) @ R`` for R (width, k), some rows and some features at a time."""
+    """Return ``layer(X, A, activation) @ R`` for R (width, k), in blocks of rows and features."""
     total = np.empty((len(X), R.shape[1]), X.dtype)
     for top in range(0, len(X), _ROWS):
         rows = with_ones(X[top : top + _ROWS])
-        # Few features at a time, for the cache, but enough to be worth another pass over the rows.
+        # Few features at a time, for the cache, but enough to justify another pass over the rows.
         step = min(max(1024, 2 * A.shape[1]), _BLOCK // len(rows))
         for start in range(0, len(A), step):
             H = product(rows, A[start : start + step].T)
@@ -142,13 +127,13 @@ def layer_times(X: np.ndarray, A: np.ndarray, activation: str, R: np.ndarray) ->
 
 
 def layer_jet(X: Jet, A: np.ndarray, activation: str) -> Jet:
-    """``layer(X, A, activation)`` with its derivatives, in double precision."""
+    """Return ``layer(X, A, activation)`` with its derivatives, in double precision."""
     A = A.astype(np.float64, copy=False)
     return (X.times_matrix(A[:, :-1].T) + A[:, -1]).through(TAYLOR[activation])
 
 
 def with_ones(X: np.ndarray) -> np.ndarray:
-    """``[X, 1]``: with the bias as one more weight, the product adds it as well."""
+    """Return ``[X, 1]``: the bias becomes one more weight, added by the same product."""
     return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
 
 
@@ -159,17 +144,16 @@ class SLFN(RandomMap):
     ----------
     width : number of features, p1 as a branch and p2 as a trunk.
     activation : "relu", "tanh", "sin", "cos", "gelu", "sigmoid" or "softplus".
-    scale : factor on the weights. At 1 and with relu this is the paper's network. Small scales
-        (0.05 to 0.5) with a smooth activation, beside a `Linear` block, are far more accurate for
-        smooth operators.
+    scale : factor on the weights. 1 with relu is the paper's network. Small scales (0.05 to 0.5) with a
+        smooth activation, next to a `Linear` block, are far more accurate for smooth operators.
     distribution : "uniform" in ``+-scale/sqrt(m)``, or "normal" with that standard deviation (with
         activation="cos": random Fourier features of a Gaussian kernel with the length 1/scale in the
         root-mean-square distance of functions), or "student1", "student3", "student5", Student's t
         distribution with 1, 3 or 5 degrees of freedom (with "cos": of a Matern kernel of half that order).
-        `InfiniteWidth` has their limits.
+        `InfiniteWidth` computes their limits.
     bias : biases are uniform in +-bias. None: ``1/sqrt(m)`` for relu (the paper), pi for sin and cos,
         1 for the others.
-    random_state : seed; inside a model, None means that the model's own seed decides.
+    random_state : seed; None inside a model: drawn from the model's seed.
 
     Examples
     --------
@@ -211,7 +195,6 @@ class SLFN(RandomMap):
         layer(X.reshape(len(X), -1), self.weights_[0], self.activation, out)
 
     def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        # In blocks of rows and of features.
         return layer_times(X.reshape(len(X), -1), self.weights_[0], self.activation, R)
 
     def _jet(self, X: Jet) -> Jet:
@@ -221,15 +204,15 @@ class SLFN(RandomMap):
 class MLP(RandomMap):
     """Fully connected network of `depth` layers with fixed random weights.
 
-    Every layer ends with the activation, as the hidden layer of an extreme learning machine does: W
-    takes the place of the last linear layer.
+    Every layer ends with the activation, like the hidden layer of an extreme learning machine: W takes the
+    place of the last linear layer.
 
     Parameters
     ----------
     width : number of features, the size of the last layer.
     depth : number of layers.
-    hidden : size of the layers before the last one; None: as wide as the last one, as in the paper.
-        (Wide branches want it: hidden layers of size 10000 hold 10^8 weights each.)
+    hidden : size of the layers before the last one; None: as wide as the last one, as in the paper. Set it
+        for wide branches: hidden layers of size 10000 hold 10^8 weights each.
     activation, scale, random_state : as in `SLFN`; `scale` is a factor on the weights of every layer.
 
     Examples

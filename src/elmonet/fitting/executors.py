@@ -29,7 +29,7 @@ from elmonet.metrics import function_norms
 from elmonet.modelfile.recipe import describe_map, restore_map
 from elmonet.progress import Progress
 from elmonet.solve.problem import Span
-from elmonet.solve.streamed import LeftOut, Sums
+from elmonet.solve.streamed import StreamedLeaveOneOut, Sums
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class LeaveOutTask:
     """Third pass: leave-one-out errors at a few alphas."""
 
     block_features: BlockFeatures
-    left_out: LeftOut
+    left_out: StreamedLeaveOneOut
     span: Span
     needs_outputs = True
 

@@ -16,7 +16,7 @@ from elmonet.features.base import checked_features, features_of, fit_features, f
 from elmonet.linalg import product, squared_norm
 from elmonet.memory import require_features
 from elmonet.solve import Solution
-from elmonet.solve.gaps import Features, Gaps, solved_directly
+from elmonet.solve.gaps import FeatureGram, Gaps, solved_directly
 from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, UnalignedFit, WithGaps, resolved
 from elmonet.solve.problem import Span, lifted
 from elmonet.solve.spectral import Spectrum
@@ -163,7 +163,7 @@ class _Gappy:
 
     def __init__(self, B: np.ndarray, known: np.ndarray, y: np.ndarray, alpha: float | None):
         self.known, self.y, self.alpha = known, y, alpha
-        self.features = Features(B)
+        self.features = FeatureGram(B)
 
     def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
         """Return the problem at some of the points, with an orthonormal basis Q of the trunk there."""

@@ -32,7 +32,7 @@ from elmonet.modelfile.store import digest, read, write
 from elmonet.progress import progress_bar
 from elmonet.solve import Ridge
 from elmonet.solve.problem import Span
-from elmonet.solve.streamed import LeftOut, solve_sums, worth_a_triangle
+from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
 
 _SECONDS_BETWEEN_WRITES = 20.0
@@ -243,7 +243,7 @@ def fit_source(
     solver = fit.solver
     if not (isinstance(solver, Ridge) and solver.alpha == "loo") or fitted.solution.error_kind != "gcv":
         return fit, fitted
-    left_out = LeftOut(factor, alphas, len(fit.outputs.places()))
+    left_out = StreamedLeaveOneOut(factor, alphas, len(fit.outputs.places()))
     totals = source.reduce("leaving functions out", LeaveOutTask(fit.block_features, left_out, span))
     alpha, error = left_out.best(totals.values)
     fitted = fit.solve(alpha)

@@ -1,7 +1,7 @@
-"""Feature maps and solvers to JSON and arrays, and back: the content of a model's file.
+"""Convert feature maps and solvers to JSON and arrays, and back: the content of a model file.
 
-Only classes listed here are ever built. Weights that follow from a seed are stored as that seed, with
-a checksum of what was drawn.
+Only registered classes are ever built: elmonet's own, and those that derive from `FeatureMap` or `Solver`.
+Weights that follow from a seed are stored as that seed, with a checksum of the weights.
 """
 
 from __future__ import annotations
@@ -10,58 +10,44 @@ from typing import Any
 
 import numpy as np
 
-from elmonet import features, solve
+import elmonet.features  # noqa: F401  (registers its classes)
 from elmonet.errors import FileError, InputError
 from elmonet.features.base import FeatureMap, RandomMap
 from elmonet.modelfile.store import digest
-
-__all__ = ["build", "describe", "describe_map", "restore_map"]
-
-_KNOWN = {
-    cls.__name__: cls
-    for module, names in ((features, features.__all__), (solve, ("Pinv", "Ridge")))
-    for cls in (getattr(module, name) for name in names)
-}
+from elmonet.registry import REGISTERED
+from elmonet.solve import Solver
 
 
-def describe(part: Any) -> dict[str, Any]:
-    """The class and settings of a feature map or solver."""
-    if type(part) is not _KNOWN.get(type(part).__name__):
+def describe(part: FeatureMap | Solver) -> dict[str, Any]:
+    """Return the class and the settings of a feature map or solver, as JSON."""
+    name = type(part).__name__
+    if REGISTERED.get(name) is not type(part):
         raise InputError(
-            "only elmonet's own feature maps and solvers can be saved; this model holds a "
-            f"{type(part).__name__}. Keep the data and fit again, or use one of {', '.join(_KNOWN)}."
+            f"a model file can hold feature maps and solvers only; this model holds a {name}. Derive it from "
+            "elmonet.features.FeatureMap or elmonet.solve.Solver, with a class name of its own, or use one "
+            f"of {', '.join(REGISTERED)}."
         )
-    settings = part.get_params(deep=False)
-    if isinstance(part, features.Concat):
-        names, members = zip(*part.maps, strict=True)
-        fitted = getattr(part, "members_", members)  # these know their seeds
-        settings["maps"] = [[n, describe(m)] for n, m in zip(names, fitted, strict=True)]
-    if "random_state" in settings:
-        settings["random_state"] = getattr(part, "seed_", settings["random_state"])
-    if "trunk" in settings:
-        settings["trunk"] = describe(part.members_[0] if hasattr(part, "members_") else part.trunk)
-    if callable(settings.get("mask")):
-        raise InputError("your own mask function cannot be saved: nothing in a file is ever run.")
-    return {"class": type(part).__name__, "settings": {k: _plain(v) for k, v in settings.items()}}
+    settings = part.settings_to_store() if isinstance(part, FeatureMap) else part.get_params(deep=False)
+    return {"class": name, "settings": {key: _to_json(value, key, name) for key, value in settings.items()}}
 
 
 def build(record: dict[str, Any]) -> Any:
-    """The inverse of `describe`: an object that is not fitted."""
-    if record["class"] not in _KNOWN:
-        raise FileError(f"the file names a class {record['class']!r} that this elmonet does not have.")
-    given: dict[str, Any] = record["settings"]
-    settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    if issubclass(_KNOWN[record["class"]], features.Concat):
-        settings["maps"] = [(name, build(member)) for name, member in settings["maps"]]
-    if "trunk" in settings:
-        settings["trunk"] = build(settings["trunk"])
-    return _KNOWN[record["class"]](**settings)
+    """Return the unfitted object that `describe` recorded."""
+    kind = REGISTERED.get(record["class"])
+    if kind is None:
+        raise FileError(
+            f"the file names a class {record['class']!r} that this elmonet does not have. If it is a class "
+            "of your own, define or import it before loading the file."
+        )
+    settings = {key: _from_json(value) for key, value in record["settings"].items()}
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+    return kind.from_stored(settings) if issubclass(kind, FeatureMap) else kind(**settings)
 
 
 def describe_map(
     part: FeatureMap, prefix: str, arrays: dict[str, np.ndarray], weights: bool
 ) -> dict[str, Any]:
-    """A fitted feature map; what it learned from data goes to `arrays` under `prefix`."""
+    """Return the record of a fitted feature map; add what it learned from data to `arrays` under `prefix`."""
     record = describe(part)
     record["input_shape"] = list(part.input_shape_)
     record["dtype"] = np.dtype(part.dtype_).name
@@ -82,8 +68,10 @@ def describe_map(
 
 
 def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> FeatureMap:
-    """The inverse of `describe_map`: a fitted feature map."""
+    """Return the fitted feature map that `describe_map` recorded."""
     part = build(record)
+    if not isinstance(part, FeatureMap):
+        raise FileError(f"the file names {record['class']!r} as a feature map, and it is a solver.")
     part.input_shape_, part.dtype_ = tuple(record["input_shape"]), np.dtype(record["dtype"])
     part.n_features_in_ = part.input_shape_[0]
     for name in record["arrays"]:
@@ -106,12 +94,26 @@ def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarra
     return part
 
 
-def _plain(value: Any) -> Any:
-    """Numbers, strings, None, and lists of them."""
-    if isinstance(value, np.generic):
-        return value.item()
+def _to_json(value: Any, key: str, name: str) -> Any:
+    """Return a setting as numbers, text, None, described maps and lists of these, or raise `InputError`."""
+    if hasattr(value, "transform"):
+        return describe(value)
+    if isinstance(value, (list, tuple)):
+        return [_to_json(member, key, name) for member in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, tuple):
-        return list(value)
-    return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InputError(
+        f"a model file holds numbers, text and lists as settings; {key} of this {name} is a "
+        f"{type(value).__name__}."
+    )
+
+
+def _from_json(value: Any) -> Any:
+    """Return the setting that `_to_json` wrote."""
+    if isinstance(value, dict):
+        return build(value)
+    return [_from_json(member) for member in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Ridge at one given alpha: a Cholesky factor of the smaller Gram matrix."""
+"""Ridge at one given alpha, by a Cholesky factor of the smaller Gram matrix."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 from elmonet.linalg import gram, product
 from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding
 
-__all__ = ["AtOneAlpha", "Cholesky", "largest_eigenvalue"]
-
-_BLOCK = 1 << 21  # entries of a temporary block
-_COLUMNS = 32  # that are copied together
-_POWERS = 8  # steps of a power iteration
+_BLOCK = 1 << 21  # entries of a temporary block (16 MiB in float64)
+_COPIED_COLUMNS = 32  # columns of a triangle that are transposed together, for the cache
+_POWER_STEPS = 8  # steps of the power iteration for the largest eigenvalue
 
 
 class Cholesky:
-    """``K + alpha = L L'`` for K (n, n), whose lower triangle is given, Fortran-ordered, and overwritten.
+    """``K + alpha = L L'`` for K (n, n), given by its lower triangle, Fortran-ordered, and overwritten.
 
     Raises `LinAlgError` if K is too singular for this alpha.
     """
@@ -37,11 +35,11 @@ class Cholesky:
         self.condition = float(np.sqrt(diagonal.sum()) / pivots.min())  # an estimate
 
     def solve(self, X: np.ndarray) -> np.ndarray:
-        """``(K + alpha)^-1 X``."""
+        """Return ``(K + alpha)^-1 X``."""
         return self._potrs(self._L, X, lower=self._lower)[0]
 
     def half(self, X: np.ndarray, *, transposed: bool = False, shift: float = 0.0) -> np.ndarray:
-        """``(L + shift)^-1 X``, or with L' in the place of L."""
+        """Return ``(L + shift)^-1 X``, or the same with L' in place of L."""
         pivots = self._L.diagonal().copy()
         np.fill_diagonal(self._L, pivots + shift)
         found = self._trtrs(self._L, X, lower=self._lower, trans=self._lower == transposed)[0]
@@ -49,10 +47,10 @@ class Cholesky:
         return found
 
     def diagonal_of_inverse(self) -> np.ndarray:
-        """``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. L' moves to the upper triangle."""
+        """Return ``diag((K + alpha)^-1)``: entry i is ``||L^-1 e_i||^2``. L' moves to the upper triangle."""
         L, n = self._L, len(self._L)
         pivots = L.diagonal().copy()
-        blocks = [slice(start, start + _COLUMNS) for start in range(0, n, _COLUMNS)]
+        blocks = [slice(start, start + _COPIED_COLUMNS) for start in range(0, n, _COPIED_COLUMNS)]
         for own in blocks:
             L[own, own] = np.tril(L[own, own]) + np.tril(L[own, own], -1).T
             L[own, own.stop :] = L[own.stop :, own].T
@@ -64,26 +62,31 @@ class Cholesky:
         return found
 
     def inverse(self) -> np.ndarray:
-        """``(K + alpha)^-1`` (n, n), both triangles, C-ordered."""
+        """Return ``(K + alpha)^-1`` (n, n), both triangles, C-ordered."""
         (potri,) = get_lapack_funcs(("potri",), (self._L,))
         found, _ = potri(self._L, lower=self._lower)
-        triangle = np.tril(found) if self._lower else np.triu(found)
-        whole = np.add(triangle, triangle.T, order="C")
-        np.fill_diagonal(whole, triangle.diagonal())
-        return whole
+        return symmetric(np.tril(found) if self._lower else np.triu(found))
+
+
+def symmetric(triangle: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix of a triangle with zeros on the other side, C-ordered."""
+    full = np.add(triangle, triangle.T, order="C")
+    np.fill_diagonal(full, triangle.diagonal())
+    return full
 
 
 class AtOneAlpha(Factor):
     """A `Factor` for one alpha: ``B'B + alpha`` (the dual) if N <= p1, else ``B B' + alpha`` (the primal).
 
-    In the dual, ``C = A' B'`` with ``(B'B + alpha) A = G'``. Then ``G' - (C B)' = alpha A``, and fitting
-    without function i misses it by ``A_i / [(B'B + alpha)^-1]_ii``. In the primal, ``(B B' + alpha) C' =
-    B G'``.
+    In the dual, ``C = A' B'`` with ``(B'B + alpha) A = G'``. Then ``G' - (C B)' = alpha A``, and the
+    leave-one-out residual of function i is ``A_i / [(B'B + alpha)^-1]_ii``. In the primal,
+    ``(B B' + alpha) C' = B G'``.
 
     Raises `LinAlgError` if alpha is too small for a Gram matrix.
     """
 
     method = "cholesky"
+    alpha: float
 
     def __init__(self, B: np.ndarray, alpha: float):
         self.B, self.alpha, self.dual = B, alpha, B.shape[1] <= B.shape[0]
@@ -95,29 +98,29 @@ class AtOneAlpha(Factor):
         self._inverse: np.ndarray | None = None
 
     def condition(self, alpha: float) -> float:
-        """An estimate."""
+        """Return an estimate."""
         return self.cholesky.condition
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """C (r, p1)."""
+        """Return C (r, p1)."""
         solved = self.projected(G)
         return product(solved.T, self.B.T) if self.dual else solved.T
 
     def left_out(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """``e_i / (1 - h_i)`` (r, N)."""
+        """Return ``e_i / (1 - h_i)`` (r, N)."""
         if self.dual:
             return self.projected(G).T / self._diagonal()
         return np.hstack([E / one_minus_h for E, one_minus_h in self._primal_residuals(G)])
 
     def left_out_variance(self, alpha: Any) -> np.ndarray:
-        """``1 / (1 - h_i)`` (N,)."""
+        """Return ``1 / (1 - h_i)`` (N,)."""
         if self.dual:
             return 1 / (self.alpha * self._diagonal())
         nothing = np.empty((0, self.B.shape[1]))
         return 1 / np.concatenate([one_minus_h for _, one_minus_h in self._primal_residuals(nothing)])
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """Leave every function out, at the one alpha."""
+        """Leave out every function, at the one alpha."""
         relative = self.largest / self.alpha
         if self.dual:
             A, c = self.projected(G), self._diagonal()
@@ -132,16 +135,16 @@ class AtOneAlpha(Factor):
         return Sweep(np.array([squared]), np.array([score]), np.array([doubt]), (norms / one_minus_h)[None])
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """``||L^-1 b||^2``, or in the dual ``(||b||^2 - ||L^-1 B'b||^2) / alpha``."""
+        """Return ``||L^-1 b||^2``, or in the dual ``(||b||^2 - ||L^-1 B'b||^2) / alpha``."""
         Z = self.cholesky.half(product(self.B.T, B) if self.dual else B)
         h = np.einsum("ki,ki->i", Z, Z)
         return np.maximum(np.einsum("ki,ki->i", B, B) - h, 0) / self.alpha if self.dual else h
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
-        """``S L^-1``; in the dual ``(S - S B (L + sqrt(alpha))'^-1 L^-1 B') / sqrt(alpha)``.
+        """Return ``S L^-1``; in the dual ``(S - S B (L + sqrt(alpha))'^-1 L^-1 B') / sqrt(alpha)``.
 
-        The latter is the update of a square root (Andrews, AIAA J. 6, 1968): with it nothing cancels, unlike
-        in ``(B B' + alpha)^-1 = (I - B (B'B + alpha)^-1 B') / alpha``.
+        The latter is the update of a square root (Andrews, AIAA J. 6, 1968). It does not cancel, unlike
+        ``(B B' + alpha)^-1 = (I - B (B'B + alpha)^-1 B') / alpha``.
         """
         if not self.dual:
             return self.cholesky.half(S.T, transposed=True).T
@@ -150,7 +153,7 @@ class AtOneAlpha(Factor):
         return (S - product(inside.T, self.B.T)) / np.sqrt(alpha)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
-        """A (N, r) or C' (p1, r)."""
+        """Return A (N, r) or C' (p1, r)."""
         return self.cholesky.solve(G.T if self.dual else product(G, self.B.T).T)
 
     def _diagonal(self) -> np.ndarray:
@@ -159,7 +162,7 @@ class AtOneAlpha(Factor):
         return self._inverse
 
     def _primal_residuals(self, G: np.ndarray) -> Any:
-        """E and 1 - h, some functions at a time."""
+        """Yield E and 1 - h, some functions at a time."""
         C, step = self.projected(G).T, max(64, _BLOCK // len(self.B))
         eps = float(np.finfo(G.dtype).eps)
         for start in range(0, G.shape[1], step):
@@ -171,11 +174,11 @@ class AtOneAlpha(Factor):
 
 
 def largest_eigenvalue(K: np.ndarray) -> float:
-    """Of a matrix whose lower triangle is given; from below, within some percent, by power iteration."""
+    """Return a lower estimate, to some percent, for K given by its lower triangle; by power iteration."""
     (symv,) = get_blas_funcs(("symv",), (K,))
     v = np.ones(len(K))
     largest = 0.0
-    for _ in range(_POWERS):
+    for _ in range(_POWER_STEPS):
         v = symv(1.0, K, v, lower=True)
         largest = float(np.linalg.norm(v))
         v /= largest or 1.0

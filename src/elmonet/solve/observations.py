@@ -1,4 +1,4 @@
-"""Least squares for C where output functions are not all known at the same points, by iteration."""
+"""Least squares for C where output functions are not all observed at the same points, by iteration (LSMR)."""
 
 from __future__ import annotations
 
@@ -15,29 +15,23 @@ from elmonet.linalg import beside_others, product
 from elmonet.metrics import reference_norms
 from elmonet.solve.spectral import Spectrum
 
-__all__ = [
-    "DECADES",
-    "AtScatteredPoints",
-    "Choice",
-    "Known",
-    "Unaligned",
-    "UnalignedFit",
-    "WithGaps",
-    "folds",
-    "resolved",
-]
+DECADES = 12  # powers of ten of alpha, from s_max^2 down, that a Gram matrix of B resolves
 
-DECADES = 12  # of alpha, from s_max^2 down: what a Gram matrix of B resolves
-
-_FOLDS = 5  # a fold holds out one function in so many
-_ENOUGH = 100  # functions held out, in as many folds as that takes
+_FOLDS = 5  # a fold holds out one function in five
+_MIN_HELD_OUT = 100  # functions to hold out in all, in as many folds as that takes
+_COARSE_TOLERANCE, _FINE_TOLERANCE = 1e-5, 1e-9  # of LSMR, during the search for alpha and at the end
+_TOLERANCE_PER_ERROR = 1e-4  # the final tolerance is this part of the held-out error, within these two
+_MAX_SEARCH_STEPS, _MAX_STEPS = 300, 2000  # of LSMR, during the search for alpha and at the end
+_PROGRESS = 0.98  # stop the search if the error is above this times the least so far
+_CHEAP_ALPHA = 1e-6  # relative to s_max^2: down to this alpha, LSMR takes few steps
+_START_ABOVE = 10  # the search starts at this times the expected alpha
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An alpha, the mean relative error on functions held out, and the path to it, ascending in alpha.
+    """A chosen alpha, its mean relative held-out error, and the search path, ascending in alpha.
 
-    `guess` is what an iteration at this alpha may begin with; None where there is no iteration.
+    `guess` is a starting point for an iteration at this alpha; None where there is no iteration.
     """
 
     alpha: float
@@ -49,7 +43,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class UnalignedFit:
-    """Coefficients C (r, p1) in the basis, an account as in `Solution`, and the steps of an iteration."""
+    """Coefficients C (r, p1) in the basis, a record as in `Solution`, and the number of iterations."""
 
     C: np.ndarray
     residual: float
@@ -61,43 +55,43 @@ class UnalignedFit:
 
 
 def folds(n: int) -> list[np.ndarray]:
-    """Masks (n,) of the functions that are kept, while the others are held out."""
+    """Return masks (n,) of the functions to fit, one per fold; the others are held out."""
     order = np.random.default_rng(0).permutation(n)
     count = min(_FOLDS, n)
     masks = []
-    for fold in range(min(count, -(-_ENOUGH * _FOLDS // n)) if n > 1 else 0):
-        kept = np.ones(n, bool)
-        kept[order[fold::count]] = False
-        masks.append(kept)
+    for fold in range(min(count, -(-_MIN_HELD_OUT * _FOLDS // n)) if n > 1 else 0):
+        fitted = np.ones(n, bool)
+        fitted[order[fold::count]] = False
+        masks.append(fitted)
     return masks
 
 
 def resolved(alpha: float | None, largest: float) -> bool:
-    """Whether a Gram matrix, given its largest eigenvalue, is good enough for alpha (None: to be chosen)."""
+    """Return whether a Gram matrix with this largest eigenvalue resolves alpha (None: to be chosen)."""
     return alpha is None or alpha >= 10.0**-DECADES * largest
 
 
-class Known(Protocol):
-    """Which values of N functions are known, and the basis there."""
+class Observations(Protocol):
+    """Where N functions are observed, and the basis there."""
 
-    function: np.ndarray  # (K,), which function each known value belongs to, in ascending order
-    width: int
-    gram: float  # how far the known values of one function determine its coefficients: E[basis' basis] / I
+    function: np.ndarray  # (K,), the function that each value belongs to, ascending
+    width: int  # r
+    gram: float  # how far the values of one function determine its coefficients: E[basis' basis] / I
 
     def values(self, Y: np.ndarray) -> np.ndarray:
-        """The known values (K,) of functions with coefficients Y (N, r)."""
+        """Return the observed values (K,) of functions with coefficients Y (N, r)."""
 
     def adjoint(self, values: np.ndarray) -> np.ndarray:
-        """The adjoint of `values`: (K,) to (N, r)."""
+        """Apply the adjoint of `values`: (K,) to (N, r)."""
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), counted again from 0."""
+        """Return the observations of some functions (a mask), renumbered from 0."""
 
 
 class AtScatteredPoints:
-    """Functions known at scattered points, each at its own.
+    """Observations of each function at points of its own.
 
-    basis : (K, r), the basis at the point of each value; function : (K,), ascending; n : how many functions.
+    basis : (K, r), the basis at the point of each value; function : (K,), ascending; n : number of functions.
     """
 
     def __init__(self, basis: np.ndarray, function: np.ndarray, n: int):
@@ -108,59 +102,51 @@ class AtScatteredPoints:
         self._own = [slice(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
     def values(self, Y: np.ndarray) -> np.ndarray:
-        """The known values (K,) of functions with coefficients Y (N, r)."""
+        """Return the observed values (K,) of functions with coefficients Y (N, r)."""
         out = np.empty(len(self.basis))
         for own, y in zip(self._own, Y, strict=True):
             np.dot(self.basis[own], y, out=out[own])
         return out
 
     def adjoint(self, values: np.ndarray) -> np.ndarray:
-        """The adjoint of `values`: (K,) to (N, r)."""
+        """Apply the adjoint of `values`: (K,) to (N, r)."""
         out = np.empty((self.n, self.width))
         for own, row in zip(self._own, out, strict=True):
             np.dot(values[own], self.basis[own], out=row)
         return out
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), counted again from 0."""
+        """Return the observations of some functions (a mask), renumbered from 0."""
         number = np.cumsum(functions) - 1
         kept = functions[self.function]
         return type(self)(self.basis[kept], number[self.function[kept]], int(functions.sum()))
 
 
 class WithGaps:
-    """Functions known at common points, but for gaps.
+    """Observations at common points, except for gaps.
 
-    basis : (M, r), orthonormal; known : (N, M), true where there is a value.
+    basis : (M, r), orthonormal; observed : (N, M), true where there is a value.
     """
 
-    def __init__(self, basis: np.ndarray, known: np.ndarray):
-        self.basis, self.known = basis, known
+    def __init__(self, basis: np.ndarray, observed: np.ndarray):
+        self.basis, self.observed = basis, observed
         self.width = basis.shape[1]
-        self.gram = float(known.mean())
-        self.function = np.repeat(np.arange(len(known)), known.sum(axis=1))
+        self.gram = float(observed.mean())
+        self.function = np.repeat(np.arange(len(observed)), observed.sum(axis=1))
 
     def values(self, Y: np.ndarray) -> np.ndarray:
-        """The known values (K,) of functions with coefficients Y (N, r)."""
-        return product(Y, self.basis.T)[self.known]
+        """Return the observed values (K,) of functions with coefficients Y (N, r)."""
+        return product(Y, self.basis.T)[self.observed]
 
     def adjoint(self, values: np.ndarray) -> np.ndarray:
-        """The adjoint of `values`: (K,) to (N, r)."""
-        filled = np.zeros(self.known.shape)
-        filled[self.known] = values
+        """Apply the adjoint of `values`: (K,) to (N, r)."""
+        filled = np.zeros(self.observed.shape)
+        filled[self.observed] = values
         return product(filled, self.basis)
 
     def only(self, functions: np.ndarray) -> Self:
-        """The same for some of the functions (a mask), counted again from 0."""
-        return type(self)(self.basis, self.known[functions])
-
-
-_COARSE, _FINE = 1e-5, 1e-9  # tolerances of LSMR, while alpha is sought and at the end
-_BELOW = 1e-4  # of the error on functions held out: the tolerance at the end, if it is within these
-_FEW_STEPS, _STEPS = 300, 2000  # of LSMR at most, while alpha is sought and at the end
-_PROGRESS = 0.98  # of the least error so far; what gains less is no progress
-_CHEAP = 1e-6  # of s_max^2; down to this alpha, LSMR takes few steps
-_ABOVE = 10  # times the alpha near which the best one is expected: there the search begins
+        """Return the observations of some functions (a mask), renumbered from 0."""
+        return type(self)(self.basis, self.observed[functions])
 
 
 class Unaligned:
@@ -168,67 +154,69 @@ class Unaligned:
 
     Parameters
     ----------
-    known : where the functions are known.
+    observations : where the functions are observed.
     spectrum : of B (p1, N), the features of the input functions.
-    values : (K,), in the order of `known`.
+    values : (K,), the observed values.
     """
 
-    def __init__(self, known: Known, spectrum: Spectrum, values: np.ndarray):
-        self.known, self.spectrum, self.values = known, spectrum, values
+    def __init__(self, observations: Observations, spectrum: Spectrum, values: np.ndarray):
+        self.observations, self.spectrum, self.values = observations, spectrum, values
         # B' = F U' with F (N, rank): a column of F is as large as B is in that direction.
         self._rank = max(1, spectrum.rank)
         self.F = spectrum.V[:, : self._rank] * spectrum.s[: self._rank]
         self._squares = spectrum.values[: self._rank]
 
     def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
-        """The alpha of least error on functions held out, sought `near` one; or the given one with its error.
+        """Choose the alpha of least held-out error, starting `near` one; or assess the given alpha.
 
-        From large alphas down, while the error falls: each answer is where the next iteration begins. A rough
-        choice holds fewer functions out.
+        The search goes from large alphas down while the error falls, and each answer starts the next
+        iteration. A rough choice holds out fewer functions.
         """
         parts = folds(len(self.F))[: 1 if rough else None]
         guesses: list[np.ndarray | None] = [None] * len(parts)
         top = self.spectrum.largest
-        start = top if near is None else min(top, max(_ABOVE * near, _CHEAP * top))
+        start = top if near is None else min(top, max(_START_ABOVE * near, _CHEAP_ALPHA * top))
         candidates = start * np.logspace(0, -DECADES, DECADES + 1) if alpha is None else [alpha]
         alphas: list[float] = []
         errors: list[float] = []
         for candidate in candidates:
-            held_out, soon = [], True
-            for i, kept in enumerate(parts):
-                Z, _, reached = self._solve(kept, candidate, guesses[i], _COARSE, _FEW_STEPS)
-                guesses[i], soon = Z, soon and reached
-                held_out.append(self._errors(~kept, Z))
+            held_out, converged = [], True
+            for i, fitted in enumerate(parts):
+                Z, _, reached = self._solve(
+                    fitted, candidate, guesses[i], _COARSE_TOLERANCE, _MAX_SEARCH_STEPS
+                )
+                guesses[i], converged = Z, converged and reached
+                held_out.append(self._errors(~fitted, Z))
             error = float(np.mean(np.concatenate(held_out)))
             if not errors or error < min(errors):
                 guess = guesses[0]
             slow = bool(errors) and error > _PROGRESS * min(errors)
             alphas.append(float(candidate))
             errors.append(error)
-            if (slow and candidate <= _CHEAP * top) or not soon:
-                break  # a smaller alpha would not help, or take too long
+            if (slow and candidate <= _CHEAP_ALPHA * top) or not converged:
+                break  # a smaller alpha would not help, or would take too long
         best = int(np.argmin(errors))
         return Choice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
 
     def fit(self, choice: Choice) -> UnalignedFit:
-        """All functions, with the alpha that was chosen: much more exact than the error on others."""
+        """Fit all functions with the chosen alpha, to a tolerance far below the held-out error."""
         everything = np.ones(len(self.F), bool)
-        tolerance = np.clip(_BELOW * choice.error, _FINE, _COARSE)
-        Z, steps, reached = self._solve(everything, choice.alpha, choice.guess, tolerance, _STEPS)
+        tolerance = np.clip(_TOLERANCE_PER_ERROR * choice.error, _FINE_TOLERANCE, _COARSE_TOLERANCE)
+        Z, steps, reached = self._solve(everything, choice.alpha, choice.guess, tolerance, _MAX_STEPS)
         if not reached:
             warnings.warn(
-                f"LSMR stopped after {steps} steps before it was accurate enough: W is not exact. Take a "
-                "larger alpha, fewer trunk functions, or more points for each function.",
+                f"LSMR stopped after {steps} steps without convergence: W is not exact. Use a larger alpha, "
+                "fewer trunk functions, or more points per function.",
                 NumericsWarning,
                 stacklevel=3,
             )
-        missed = np.linalg.norm(self._misses(everything, Z))
-        # C = Z U', with nothing in the directions beyond the rank, where the divisor is 1 lest it be 0.
+        residual = np.linalg.norm(self._residuals(everything, Z))
+        # C = Z U', zero in the directions beyond the rank, where the divisor is set to 1 to avoid 0 / 0.
         beyond = len(self.spectrum.s) - self._rank
         padded = np.pad(Z * self.spectrum.s[: self._rank], ((0, 0), (0, beyond)))
         return UnalignedFit(
             C=self.spectrum.coefficients(padded, np.repeat([0.0, 1.0], [self._rank, beyond])),
-            residual=float(missed / (np.linalg.norm(self.values) or 1.0)),
+            residual=float(residual / (np.linalg.norm(self.values) or 1.0)),
             condition=self.spectrum.condition(choice.alpha),
             method="lsmr",
             rank_B=self.spectrum.rank,
@@ -237,48 +225,52 @@ class Unaligned:
         )
 
     def guess(self, C: np.ndarray) -> np.ndarray:
-        """What an iteration may begin with, if coefficients C (r, p1) are near the answer."""
+        """Return the starting point of an iteration from coefficients C (r, p1) near the answer."""
         return product(product(C, self.spectrum.B), self.F) / self._squares
 
     def _solve(
-        self, functions: np.ndarray, alpha: float, guess: np.ndarray | None, tolerance: float, most: int
+        self, functions: np.ndarray, alpha: float, guess: np.ndarray | None, tolerance: float, max_steps: int
     ) -> tuple[np.ndarray, int, bool]:
-        """Coefficients Z (r, rank) of the features F, with some of the functions (a mask)."""
-        known = self.known if functions.all() else self.known.only(functions)
-        values = self.values[functions[self.known.function]]
-        r, rank = known.width, self._rank
-        # Z = X / scale: were all points common, the matrix below would have orthonormal columns.
-        scale = np.sqrt(known.gram * self._squares + alpha)
+        """Fit some functions (a mask); return coefficients Z (r, rank) of F, steps, and convergence."""
+        observations, values = self._of(functions)
+        r, rank = observations.width, self._rank
+        # Precondition by Z = X / scale: if all points were common, the columns below would be orthonormal.
+        scale = np.sqrt(observations.gram * self._squares + alpha)
         F, damping = self.F[functions] / scale, np.sqrt(alpha) / scale
 
         def forward(x: np.ndarray) -> np.ndarray:
             X = x.reshape(r, rank)
-            return np.concatenate([known.values(product(F, X.T)), (X * damping).ravel()])
+            return np.concatenate([observations.values(product(F, X.T)), (X * damping).ravel()])
 
         def backward(y: np.ndarray) -> np.ndarray:
             data, penalty = y[: len(values)], y[len(values) :].reshape(r, rank)
-            return (product(known.adjoint(data).T, F) + penalty * damping).ravel()
+            return (product(observations.adjoint(data).T, F) + penalty * damping).ravel()
 
         rows = len(values) + r * rank
         A = LinearOperator((rows, r * rank), matvec=forward, rmatvec=backward, dtype=np.float64)
         target = np.concatenate([values, np.zeros(r * rank)])
         x0 = None if guess is None else (guess * scale).ravel()
-        # Most products are small: threads would wait for each other. And one BLAS, NumPy's, for all of them.
+        # Most products are small: threads would wait for each other. And use one BLAS, NumPy's, for them all.
         with threadpool_limits(1), beside_others():
-            x, stopped, steps, *_ = lsmr(A, target, atol=tolerance, btol=tolerance, maxiter=most, x0=x0)
+            x, stopped, steps, *_ = lsmr(A, target, atol=tolerance, btol=tolerance, maxiter=max_steps, x0=x0)
         return x.reshape(r, rank) / scale, int(steps), stopped != 7
 
     def _errors(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The relative error of each of some functions (a mask)."""
-        number = (np.cumsum(functions) - 1)[self.known.function[functions[self.known.function]]]
-        values = self.values[functions[self.known.function]]
-        missed, norms = (
+        """Return the relative errors of some functions (a mask), those without values excluded."""
+        function = self.observations.function
+        number = (np.cumsum(functions) - 1)[function[functions[function]]]
+        residuals, norms = (
             np.sqrt(np.bincount(number, v**2, minlength=int(functions.sum())))
-            for v in (self._misses(functions, Z), values)
+            for v in (self._residuals(functions, Z), self.values[functions[function]])
         )
-        known = np.bincount(number, minlength=int(functions.sum())) > 0
-        return missed[known] / reference_norms(norms[known])
+        observed = np.bincount(number, minlength=int(functions.sum())) > 0
+        return residuals[observed] / reference_norms(norms[observed])
 
-    def _misses(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        known = self.known if functions.all() else self.known.only(functions)
-        return known.values(product(self.F[functions], Z.T)) - self.values[functions[self.known.function]]
+    def _residuals(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        observations, values = self._of(functions)
+        return observations.values(product(self.F[functions], Z.T)) - values
+
+    def _of(self, functions: np.ndarray) -> tuple[Observations, np.ndarray]:
+        """Return the observations of some functions (a mask), and their values."""
+        some = self.observations if functions.all() else self.observations.only(functions)
+        return some, self.values[functions[self.observations.function]]

@@ -1,9 +1,9 @@
-"""How alpha is chosen: the candidates, how far down they go, and which of them can be trusted.
+"""The choice of alpha: the candidates, how far down they go, and which of them can be trusted.
 
 A Gram matrix of B is cheap, but an alpha below its rounding, `gram_rounding`, needs the singular values of B
-itself. These are asked for if the criterion still falls there, and then down to ``eps^2 s_max^2 / 16``: what
+itself. These are computed if the criterion still falls there, and then down to ``eps^2 s_max^2 / 16``: what
 lies below the usual cut-off ``max(shape) eps`` may still carry data, and leave-one-out decides. An alpha at
-which rounding hides more than a thousandth of the error is no candidate, unless that is below 1e-9 of the
+which rounding hides more than a thousandth of the error is not a candidate, unless that is below 1e-9 of the
 functions.
 """
 
@@ -17,12 +17,10 @@ from scipy.linalg import LinAlgError
 
 from elmonet.solve.factor import Factor, Sweep, gram_rounding, trusted
 
-__all__ = ["FINEST", "AlphaPath"]
-
-FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # part of s_max^2
-_STILL_FALLING = 0.9  # a criterion that falls to less than this from one alpha to the next
-_FLAT = 1.1  # a criterion within this factor of its least value
-_RISING = 1.0005  # a criterion that rises by more than this to the next smaller alpha
+FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # the smallest candidate, relative to s_max^2
+_STILL_FALLING = 0.9  # the criterion falls at an alpha if it is below this times that at the next larger one
+_FLAT = 1.1  # the criterion is flat within this factor of its least value
+_RISING = 1.0005  # the criterion rises if it exceeds that at the next larger alpha by this factor
 
 
 class AlphaPath(ABC):
@@ -31,16 +29,16 @@ class AlphaPath(ABC):
     Attributes
     ----------
     alphas : (A,), ascending.
-    criterion : (A,), of which the least is sought.
-    factor, swept : the factorisation of B that was needed, and what it says at each alpha.
-    left_out_at : (A,), the alphas at which functions were left out: larger, where those given are too small
-        for that to be trusted.
+    criterion : (A,), to be minimised.
+    factor, scores : the factorisation of B that was needed, and its `Sweep` over the alphas.
+    left_out_at : (A,), the alphas at which functions were left out: larger than given, where leave-one-out
+        could not be trusted.
     """
 
     alphas: np.ndarray
     criterion: np.ndarray
     factor: Factor
-    swept: Sweep
+    scores: Sweep
     left_out_at: np.ndarray
 
     def __init__(self, shape: tuple[int, ...], penalty: np.ndarray):
@@ -49,71 +47,72 @@ class AlphaPath(ABC):
 
     @abstractmethod
     def coarse(self) -> Factor:
-        """Of the Gram matrix."""
+        """Factorise the Gram matrix."""
 
     @abstractmethod
     def fine(self, least: float) -> Factor | None:
-        """Of B itself, for alphas below `least`; None if that is not to be had."""
+        """Factorise B itself, for alphas below `least`; None if that is not possible."""
 
     @abstractmethod
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
-        """What the factor says at each alpha."""
+        """Return the scores of the factor at each alpha."""
 
     @abstractmethod
-    def measured(self, swept: Sweep) -> tuple[np.ndarray, np.ndarray]:
-        """The criterion, and the relative error, at each alpha."""
+    def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
+        """Return the criterion and the relative error at each alpha."""
 
     def choose(self, count: int) -> None:
-        """Evaluate some `count` alphas between the largest eigenvalue and where nothing more is to be had."""
+        """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile."""
         factor, rounding = self.coarse(), gram_rounding(self.shape)
         top = (factor.largest or 1.0) / self.weight
         alphas = np.geomspace(rounding * top, top, count)
         self._take(factor, alphas)
-        if self._may_fall_further(self.unseen(factor) or len(self.alphas) < count):
+        if self._may_fall_further(self.hides_directions(factor) or len(self.alphas) < count):
             fine = self.fine(float(alphas[0]))
             if fine is not None:
                 lower = np.geomspace(FINEST * top, rounding * top, count)
                 self._take(fine, np.concatenate([lower[:-1], alphas]))
 
-    def evaluate(self, factor: Factor, alphas: np.ndarray, trusted: float | None = None) -> None:
-        """Evaluate given alphas. Those that are too small leave functions out at an alpha that is `trusted`.
+    def evaluate(self, factor: Factor, alphas: np.ndarray, least_trusted: float | None = None) -> None:
+        """Evaluate given alphas; where they cannot be trusted, leave functions out at `least_trusted`.
 
-        Raises `LinAlgError` if there are such and no `trusted` is known.
+        Raises `LinAlgError` if there are such alphas and `least_trusted` is None.
         """
         self.factor, self.alphas, self.left_out_at = factor, alphas, alphas
-        self.swept = self.sweep(factor, alphas)
+        self.scores = self.sweep(factor, alphas)
         doubted = ~self._trusted()
         if doubted.any():
-            if trusted is None:
+            if least_trusted is None:
                 raise LinAlgError("alpha is too small for the factorisation")
-            self.left_out_at = np.where(doubted, np.maximum(alphas, trusted / self.weight), alphas)
-            self.swept = replace(self.sweep(factor, self.left_out_at), squared=self.swept.squared)
-        self.criterion, _ = self.measured(self.swept)
+            self.left_out_at = np.where(doubted, np.maximum(alphas, least_trusted / self.weight), alphas)
+            self.scores = replace(self.sweep(factor, self.left_out_at), squared=self.scores.squared)
+        self.criterion, _ = self.measured(self.scores)
 
     def best(self) -> int:
-        """The number of the best alpha."""
+        """Return the index of the best alpha."""
         return int(np.argmin(self.criterion))
 
-    def unseen(self, factor: Factor) -> bool:
-        """Whether B may have directions that its Gram matrix cannot show."""
+    def hides_directions(self, factor: Factor) -> bool:
+        """Return whether B may have directions that its Gram matrix does not resolve."""
         return factor.rank is not None and factor.rank < min(self.shape)
 
     def _take(self, factor: Factor, alphas: np.ndarray) -> None:
-        self.factor, self.swept = factor, self.sweep(factor, alphas)
+        """Evaluate these alphas and keep those that can be trusted."""
+        self.factor, self.scores = factor, self.sweep(factor, alphas)
         kept = self._trusted()
-        self.swept = self.swept.at(kept)
+        self.scores = self.scores.at(kept)
         self.alphas = self.left_out_at = alphas[kept]
-        self.criterion, _ = self.measured(self.swept)
+        self.criterion, _ = self.measured(self.scores)
 
     def _trusted(self) -> np.ndarray:
-        return trusted(self.swept.doubt, self.measured(self.swept)[1])
+        return trusted(self.scores.doubt, self.measured(self.scores)[1])
 
-    def _may_fall_further(self, unseen: bool) -> bool:
-        """Whether alphas below the rounding of the Gram matrix are worth an SVD, from the criterion above it.
+    def _may_fall_further(self, hidden: bool) -> bool:
+        """Return whether alphas below the rounding of the Gram matrix are worth an SVD.
 
         They are if the criterion still falls there; and, unless noise makes it rise, if there are directions
-        which the Gram matrix cannot see, because it may fall once these come in.
+        that the Gram matrix does not resolve, because it may fall once these come in.
         """
         first, second, least = self.criterion[0], self.criterion[1], self.criterion.min()
         flat = first <= _FLAT * least and first <= _RISING * second
-        return bool(first < _STILL_FALLING * second or (unseen and flat))
+        return bool(first < _STILL_FALLING * second or (hidden and flat))

@@ -1,4 +1,4 @@
-"""Every alpha from the spectrum of B: eigenvalues of ``B B'``, or singular values without cancellation."""
+"""Ridge at every alpha from the spectrum of B: eigenvalues of a Gram matrix, or singular values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
 from elmonet.linalg import gram, product
-from elmonet.solve.factor import PRIMAL_ROUNDING, Swept, interpolated
+from elmonet.solve.factor import MAX_DOUBT, PRIMAL_ROUNDING, LeaveOutFactor, interpolation_threshold
 from elmonet.solve.problem import default_cutoff, project
-
-__all__ = ["Primal", "Spectral", "Spectrum"]
 
 
 class Spectrum:
@@ -32,7 +30,7 @@ class Spectrum:
 
     @classmethod
     def from_gram(cls, B: np.ndarray) -> Spectrum:
-        """From all eigenvalues of ``B'B`` (N, N), or from those of ``B B'`` (p1, p1) above the cut-off."""
+        """Use all eigenvalues of ``B'B`` (N, N), or those of ``B B'`` (p1, p1) above the cut-off."""
         p1, N = B.shape
         dual = p1 >= N
         values, vectors = eigh(
@@ -48,10 +46,10 @@ class Spectrum:
 
     @classmethod
     def from_svd(cls, B: np.ndarray, rcond: float | None = None) -> Spectrum:
-        """From the singular values of B itself, without those below `rcond`; 0 keeps all."""
+        """Use the singular values of B itself, without those below `rcond`; 0 keeps all."""
         cutoff = default_cutoff(B) if rcond is None else rcond
         tall = B.shape[0] > B.shape[1]
-        # If B is tall, B = Q R, and Q stays a product of reflectors: few vectors are ever multiplied by it.
+        # If B is tall, B = Q R, and Q stays a product of reflectors: it multiplies few vectors.
         reflectors, R = qr(B, mode="raw", check_finite=False) if tall else (None, B)
         try:
             U, s, Vt = svd(R, full_matrices=False, check_finite=False)
@@ -62,7 +60,7 @@ class Spectrum:
         return spectrum.truncated(cutoff)
 
     def truncated(self, cutoff: float) -> Spectrum:
-        """Of an SVD, without the singular values below `cutoff` times the largest."""
+        """Return this SVD without the singular values below `cutoff` times the largest."""
         kept = self.s >= cutoff * self.s[0]
         spectrum = Spectrum(
             self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method
@@ -83,7 +81,7 @@ class Spectrum:
         return self._U if self._reflectors is None else _reflected(self._U.T, *self._reflectors).T
 
     def coefficients(self, GV: np.ndarray, alpha: Any) -> np.ndarray:
-        """``C = G V S / (S^2 + alpha) U'`` (r, p1) for `GV` (r, k); one alpha, or one for each row (r, 1)."""
+        """Return ``C = G V S / (S^2 + alpha) U'`` (r, p1) for GV (r, k); one alpha, or one per row (r, 1)."""
         Z = GV / (self.values + alpha)
         if self._U is None:
             return product(product(Z, self._V.T), self.B.T)  # diag(s) U' = V'B'
@@ -91,10 +89,10 @@ class Spectrum:
         return C if self._reflectors is None else _reflected(C, *self._reflectors)
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
-        """``S ((s^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))`` for S (k, p1)."""
-        shrunk = np.sqrt(alpha / (self.values + alpha))  # compared with what is outside of U
+        """Return ``S ((s^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))`` for S (k, p1)."""
+        shrunk = np.sqrt(alpha / (self.values + alpha))  # relative to the part outside of U
         if self._U is None:
-            # U s = B V, and (shrunk - 1) / s^2 without a difference.
+            # U s = B V, and (shrunk - 1) / s^2 written without a difference.
             drop = -1 / (self.values + alpha) / (1 + shrunk)
             inside = product(product(product(S, self.B), self._V) * drop, self._V.T)
             return (S + product(inside, self.B.T)) / np.sqrt(alpha)
@@ -105,7 +103,7 @@ class Spectrum:
         return (S + product(inside * (shrunk - 1), U.T)) / np.sqrt(alpha)
 
     def condition(self, alpha: float) -> float:
-        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
+        """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
         if self.largest == 0:
             return 1.0
         smallest = float(self.values[-1] if alpha > 0 else self.values[self.rank - 1])
@@ -116,7 +114,7 @@ class Spectrum:
 
 
 def _reflected(C: np.ndarray, reflectors: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """``C Q'`` (r, p1) for C (r, N), with Q (p1, N) as LAPACK's geqrf leaves it."""
+    """Return ``C Q'`` (r, p1) for C (r, N), with Q (p1, N) as LAPACK's geqrf stores it."""
     (ormqr,) = get_lapack_funcs(("ormqr",), (C, reflectors))
     padded = np.zeros((len(reflectors), len(C)), C.dtype, order="F")
     padded[: C.shape[1]] = C.T
@@ -124,8 +122,8 @@ def _reflected(C: np.ndarray, reflectors: np.ndarray, tau: np.ndarray) -> np.nda
     return product_with_Q.T
 
 
-class Primal(Swept):
-    """A `Swept` factor for B (p1, N) with p1 < N, at alphas above the rounding of its Gram matrix."""
+class Primal(LeaveOutFactor):
+    """The eigenvalues of ``B B'``, for p1 < N and alphas above the rounding of that Gram matrix."""
 
     method = "eigh"
 
@@ -138,20 +136,20 @@ class Primal(Swept):
         self.rank = int(np.count_nonzero(self.values > self.cutoff**2 * self.largest))
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """C (r, p1)."""
+        """Return C (r, p1)."""
         return product(self.projected(G) / (self.values + alpha), self.U.T)
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
+        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
         Z = product(self.U.T, B)
         return np.einsum("ki,ki->i", Z, Z / (self.values[:, None] + alpha))
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
-        """``S U (S^2 + alpha)^-1/2 U'``."""
+        """Return ``S U (S^2 + alpha)^-1/2 U'``."""
         return product(product(S, self.U) / np.sqrt(self.values + alpha), self.U.T)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
-        """``G B' U`` (r, p1)."""
+        """Return ``G B' U`` (r, p1)."""
         return product(product(G, self.B.T), self.U)
 
     def _filter(self, alpha: np.ndarray) -> np.ndarray:
@@ -173,11 +171,8 @@ class Primal(Swept):
         return PRIMAL_ROUNDING * self.largest / alphas / np.maximum(least, np.finfo(np.float64).eps)
 
 
-_MEASURED = 1e-3  # the doubt at `trusted`
-
-
-class Spectral(Swept):
-    """A `Swept` factor made of a `Spectrum` whose V is at hand: of an SVD, or of ``B'B``."""
+class Spectral(LeaveOutFactor):
+    """A `Spectrum` with its V, from an SVD or from ``B'B``, as a factor."""
 
     def __init__(self, spectrum: Spectrum, groups: np.ndarray | None = None):
         self.functions, self.groups = spectrum.B.shape[1], groups
@@ -185,30 +180,30 @@ class Spectral(Swept):
         self.method, self.rank, self.cutoff = spectrum.method, spectrum.rank, spectrum.cutoff
         self.largest, self.smallest = spectrum.largest, float(spectrum.values[-1])
 
-    def trusted(self) -> float:
-        """The least alpha at which left-out residuals are accurate to a thousandth whatever the data."""
+    def least_trusted_alpha(self) -> float:
+        """Return the least alpha with leave-one-out residuals accurate to `MAX_DOUBT` for any data."""
         eps = float(np.finfo(self.spectrum.values.dtype).eps)
-        return max(max(self.spectrum.B.shape) / _MEASURED, _MEASURED**-2) * eps**2 * self.largest
+        return max(max(self.spectrum.B.shape) / MAX_DOUBT, MAX_DOUBT**-2) * eps**2 * self.largest
 
-    def vanishing(self) -> float:
-        """An alpha far below all values that were kept, for the limit of a pseudoinverse."""
+    def vanishing_alpha(self) -> float:
+        """Return an alpha far below all values, for the limit of a pseudoinverse."""
         return 100 * float(np.finfo(self.spectrum.values.dtype).eps) * self.smallest
 
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
-        """``C = G V S / (S^2 + alpha) U'``."""
+        """Return ``C = G V S / (S^2 + alpha) U'``."""
         return self.spectrum.coefficients(self.projected(G), alpha)
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``, and what of b is outside of U counts with ``1 / alpha``."""
+        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``; the part of b outside of U counts ``1 / alpha``."""
         Z, outside = project(self.spectrum.U, B, np.linalg.norm(B, axis=0))
         return np.einsum("ki,ki->i", Z, Z / (self.spectrum.values[:, None] + alpha)) + outside**2 / alpha
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
-        """``S ((S^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))``."""
+        """Return ``S ((S^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))``."""
         return self.spectrum.root(S, alpha)
 
     def _project(self, G: np.ndarray) -> np.ndarray:
-        """``G V`` (r, k)."""
+        """Return ``G V`` (r, k)."""
         return product(G, self.spectrum.V)
 
     def _filter(self, alpha: np.ndarray) -> np.ndarray:
@@ -232,24 +227,24 @@ class Spectral(Swept):
             yield product(GV * shrink, V.T) + Gw, product(shrink, V2.T) + w2
 
     def _beyond(self, G: np.ndarray, functions: Any) -> tuple[Any, Any]:
-        """``G w`` and ``||w||^2`` of some functions, w being what of e_i lies outside the span of V."""
+        """Return ``G w`` and ``||w||^2`` of some functions, with w the part of e_i outside the span of V."""
         V = self.spectrum.V
         if V.shape[0] == V.shape[1]:
             return 0.0, 0.0
         own = V[functions]
         Gw, w2 = G[:, functions] - product(self.projected(G), own.T), 1 - np.einsum("ij,ij->i", own, own)
-        near = np.flatnonzero(w2 < interpolated(V.dtype))
+        near = np.flatnonzero(w2 < interpolation_threshold(V.dtype))
         if near.size:
             w = self._outside(np.arange(len(V))[functions][near])
             Gw[:, near], w2[near] = product(G, w), np.einsum("ij,ij->j", w, w)
         return Gw, w2
 
     def _outside(self, functions: np.ndarray) -> np.ndarray:
-        """w (N, n) of some functions."""
+        """Return w (N, n) of some functions."""
         V = self.spectrum.V
         w = product(V, -V[functions].T)
         w[functions, np.arange(len(functions))] += 1
-        w -= product(V, product(V.T, w))  # once is not enough where w is small
+        w -= product(V, product(V.T, w))  # orthogonalise twice: once is not enough where w is small
         return w
 
     def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -257,6 +252,6 @@ class Spectral(Swept):
         if self.method == "eigh":
             return eps * self.largest / alphas
         noise = eps**2 * self.largest
-        free = least > interpolated(self.spectrum.values.dtype)
+        free = least > interpolation_threshold(self.spectrum.values.dtype)
         leak = np.maximum(max(self.spectrum.B.shape) * noise / alphas, np.sqrt(noise / alphas))
         return np.where(free, np.sqrt(noise / (self.smallest + alphas) / self.spectrum.B.shape[1]), leak)

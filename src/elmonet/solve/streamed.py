@@ -1,4 +1,4 @@
-"""Ridge regression from sums over functions, and leave-one-out in a second pass over them."""
+"""Ridge regression from sums over functions, and leave-one-out errors by a second pass over the functions."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from elmonet.solve.ridge import Pinv, Ridge
 from elmonet.solve.solution import Solution
 from elmonet.solve.sums import GramSums, TriangularSums
 
-__all__ = ["LeftOut", "Sums", "solve_sums", "worth_a_triangle"]
-
 Sums = GramSums | TriangularSums
-_TRIED = 5  # alphas around the best by GCV that leave-one-out compares
+_N_COMPARED = 5  # alphas around the best by GCV that leave-one-out compares
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def solve_sums(
     sums: Sums, span: Span, solver: Any, outside: float | None = None, *, alpha: float | None = None
 ) -> tuple[Solution, Factor, np.ndarray]:
-    """The solution for sums of the outputs in the trunk's basis, its factor, and alphas worth comparing.
+    """Return the solution for sums of the outputs in the trunk's basis, its factor, and alphas to compare.
 
-    As long as the sums keep the functions themselves, this is the ordinary fit with exact leave-one-out. Else
-    the expected error is "gcv", and a second pass with `LeftOut` gives leave-one-out.
+    As long as the sums hold the functions themselves, this is the ordinary fit with exact leave-one-out.
+    Otherwise the expected error is "gcv", and a second pass with `StreamedLeaveOneOut` is needed.
 
     Parameters
     ----------
-    sums : of features and of the outputs' coordinates in ``span.Q``.
+    sums : of the features and of the outputs' coordinates in ``span.Q``.
     solver : `Ridge` or `Pinv`. ``Ridge("loo")`` chooses by GCV here.
-    outside : the sum of squares of what of the outputs is outside the trunk's span; None: as the sums say.
-    alpha : overrules the solver's.
+    outside : the sum of squares of the part of the outputs outside the trunk's span; None: that of the sums.
+    alpha : overrides the solver's.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
@@ -47,14 +46,15 @@ def solve_sums(
         chosen = solver if alpha is None else Ridge(alpha)
         solution = chosen.solve_problem(Problem(span, *rows))
         assert solution.fit is not None
-        return solution, solution.fit.factor, np.array([solution.alpha])
+        factor: Any = solution.fit.factor  # None if nothing was fitted; not needed then
+        return solution, factor, np.array([solution.alpha])
     alpha = given if alpha is None else alpha
-    path = _Path(sums, sums.outside if outside is None else outside)
+    path = _StreamedPath(sums, sums.outside if outside is None else outside)
     if alpha is None:
         if isinstance(candidates, int):
             path.choose(candidates)
         else:
-            path.evaluate(path.coarse(), candidates, trusted=0.0)
+            path.evaluate(path.coarse(), candidates, least_trusted=0.0)
     else:
         path.at(alpha)
     best = path.best()
@@ -65,16 +65,16 @@ def solve_sums(
         rank_B=path.factor.rank,
         cutoff=path.factor.cutoff,
         condition=path.factor.condition(found),
-        residual=path.relative(float(path.swept.squared[best])),
+        residual=path.relative(float(path.scores.squared[best])),
         alpha=found,
-        expected_error=path.relative(float(path.swept.gcv[best])),
+        expected_error=path.relative(float(path.scores.gcv[best])),
         error_kind="gcv",
         seconds=perf_counter() - started,
         method=sums.method,
         alphas=path.alphas if alpha is None else None,
         path=path.criterion if alpha is None else None,
     )
-    around = found * np.geomspace(0.1, 10, _TRIED) if alpha is None else np.array([found])
+    around = found * np.geomspace(0.1, 10, _N_COMPARED) if alpha is None else np.array([found])
     return solution, path.factor, around
 
 
@@ -83,16 +83,16 @@ def _settings(solver: Any) -> tuple[float | None, Any]:
         return 0.0, None
     if not isinstance(solver, Ridge) or solver.penalty != "C":
         raise InputError(
-            f'a fit in blocks needs Ridge(...) with penalty="C", or Pinv(); got {solver!r}. Others need all '
-            "functions in memory."
+            f'a fit in blocks needs Ridge(...) with penalty="C", or Pinv(); got {solver!r}. Other solvers '
+            "need all functions in memory."
         )
     return solver.checked()
 
 
 def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
-    """Whether the functions so far want an alpha that drowns in the rounding of Gram sums."""
+    """Return whether the functions so far need an alpha that is lost in the rounding of Gram sums."""
     given, candidates = _settings(solver)
-    path = _Path(sums, sums.outside)
+    path = _StreamedPath(sums, sums.outside)
     floor = gram_rounding(path.shape) * path.coarse().largest
     if given is not None:
         return given < floor
@@ -102,8 +102,8 @@ def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
     return bool(path.alphas[path.best()] < floor)
 
 
-class _Path(AlphaPath):
-    """Of GCV scores; a triangle resolves all alphas, Gram sums those above their rounding."""
+class _StreamedPath(AlphaPath):
+    """The path of GCV scores; a triangle resolves all alphas, Gram sums those above their rounding."""
 
     def __init__(self, sums: Sums, outside: float):
         p1 = len(sums.BBt) if isinstance(sums, GramSums) else sums.p1
@@ -112,44 +112,43 @@ class _Path(AlphaPath):
         self._reduced: Factor | None = None
 
     def at(self, alpha: float) -> None:
-        """One alpha, by Cholesky if that is possible."""
+        """Evaluate one alpha, by Cholesky if possible."""
         if isinstance(self.sums, GramSums):
             try:
-                return self.evaluate(_AtOneAlpha(self.sums, alpha), np.array([alpha]))
+                return self.evaluate(_GramAtOneAlpha(self.sums, alpha), np.array([alpha]))
             except LinAlgError:
                 pass
-        self.evaluate(self.coarse(), np.array([alpha]), trusted=0.0)
+        self.evaluate(self.coarse(), np.array([alpha]), least_trusted=0.0)
 
     def coarse(self) -> Factor:
-        """The eigenvalues of all that there is."""
+        """Reduce the sums to their spectrum, once."""
         if self._reduced is None:
             self._reduced = self.sums.reduced()
         return self._reduced
 
     def fine(self, least: float) -> Factor | None:
-        """The same again, if that sees more than a Gram matrix."""
+        """Return the same spectrum, if it resolves more than a Gram matrix does."""
         return None if isinstance(self.sums, GramSums) else self.coarse()
 
-    def unseen(self, factor: Any) -> bool:
-        """Whether there are directions between the rounding of a Gram matrix and that of B."""
-        seen = np.count_nonzero(factor.values > gram_rounding(self.shape) * factor.largest)
-        return bool(seen < factor.rank)
+    def hides_directions(self, factor: Any) -> bool:
+        """Return whether there are directions between the rounding of a Gram matrix and that of B."""
+        resolved = np.count_nonzero(factor.values > gram_rounding(self.shape) * factor.largest)
+        return bool(resolved < factor.rank)
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
-        """Residuals and scores."""
         return factor.sweep(None, alphas, self.penalty)
 
-    def measured(self, swept: Sweep) -> tuple[np.ndarray, np.ndarray]:
-        """GCV scores, and the errors that they mean."""
-        return swept.gcv, np.sqrt((swept.gcv + self.outside) / (self.total or 1.0))
+    def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
+        """Return GCV scores, and the same as relative errors."""
+        return scores.gcv, np.sqrt((scores.gcv + self.outside) / (self.total or 1.0))
 
     def relative(self, squared: float) -> float:
-        """The error that squared residuals within the span mean."""
+        """Convert squared residuals within the span to a relative error."""
         return float(np.sqrt((squared + self.outside) / self.total)) if self.total else 0.0
 
 
-class _AtOneAlpha(Factor):
-    """A `Factor` of Gram sums at one alpha; raises `LinAlgError` if that drowns in their rounding."""
+class _GramAtOneAlpha(Factor):
+    """Gram sums at one alpha; raises `LinAlgError` if alpha is lost in their rounding."""
 
     method = "gram"
 
@@ -160,20 +159,18 @@ class _AtOneAlpha(Factor):
         self.cholesky = Cholesky(sums.BBt.copy(order="F"), alpha)
 
     def condition(self, alpha: float) -> float:
-        """An estimate."""
         return self.cholesky.condition
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
-        """C (q, p1)."""
         return self.cholesky.solve(self.sums.GBt.T).T
 
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """The squared residual and the GCV score at the one alpha."""
+        """Return the squared residual and the GCV score at the one alpha."""
         alpha, C, N = float(alphas[0]), self.coefficients(None, alphas), self.sums.functions
         CC, total = float(np.sum(C**2)), self.sums.total()
         # At the minimum 2 <C, G B'> - ||C B||^2 = <C, G B'> + alpha ||C||^2.
         fitted = float(np.sum(C * self.sums.GBt)) + alpha * CC
-        # This difference of squares cannot be told from its rounding: no less than that is reported.
+        # The difference of squares is known to rounding only: report no less than that.
         rounding = np.finfo(float).eps * np.sqrt(total) * (np.sqrt(total) + np.sqrt(self.largest * CC))
         squared = np.atleast_1d(max(total - fitted, rounding))
         trace = float(self.cholesky.diagonal_of_inverse().sum())
@@ -181,18 +178,14 @@ class _AtOneAlpha(Factor):
         return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """``||L^-1 b||^2``."""
         Z = self.cholesky.half(B)
         return np.einsum("ki,ki->i", Z, Z)
 
 
-_EPS = float(np.finfo(np.float64).eps)
+class StreamedLeaveOneOut:
+    """Leave-one-out errors at a few alphas, accumulated in a second pass over the functions.
 
-
-class LeftOut:
-    """Leave-one-out errors at a few alphas, gathered in a second pass over the functions.
-
-    factor, alphas : of `solve_sums`; points : at how many the outputs are known.
+    factor, alphas : from `solve_sums`; points : the number of output points.
     """
 
     def __init__(self, factor: Factor, alphas: np.ndarray, points: int):
@@ -200,29 +193,29 @@ class LeftOut:
         self.coefficients = [factor.coefficients(None, float(alpha)) for alpha in alphas]
 
     def totals(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Sums over some functions: the errors at every alpha, and how many functions; (alphas + 1,).
+        """Return sums over some functions (alphas + 1,): of their errors at every alpha, and their number.
 
-        For functions with features B (p1, n) and outputs G (q, n) in the basis of the trunk. `outside` (n,)
-        are the norms of what the trunk misses (`Span.project`), `norms` (n,) those of the whole outputs. For
-        outputs at a single point, errors and norms are squared, and the sum of the latter stands for the
-        number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
+        The functions have features B (p1, n) and outputs G (q, n) in the basis of the trunk; `outside` (n,)
+        are the norms of the outputs outside the trunk's span (`Span.project`), `norms` (n,) those of the full
+        outputs. For outputs at a single point, errors and norms are squared, and the sum of the latter takes
+        the place of the number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
         """
         sizes = norms if self.points == 1 else reference_norms(norms)
         found = np.empty((len(self.alphas), B.shape[1]))
         for row, alpha, C in zip(found, self.alphas, self.coefficients, strict=True):
             E = G - product(C, B)
             one_minus_h = np.maximum(1 - self.factor.leverage(B, float(alpha)), _EPS)
-            missed = np.hypot(np.sqrt(np.einsum("ki,ki->i", E, E)) / one_minus_h, outside)
+            residuals = np.hypot(np.sqrt(np.einsum("ki,ki->i", E, E)) / one_minus_h, outside)
             doubt = self._rounding(B, float(alpha)) / one_minus_h
-            row[:] = np.where(trusted(doubt, missed / np.where(sizes > 0, sizes, 1)), missed, np.inf)
+            row[:] = np.where(trusted(doubt, residuals / np.where(sizes > 0, sizes, 1)), residuals, np.inf)
         if self.points == 1:
             return np.append(np.sum(found**2, axis=1), np.sum(norms**2))
         return np.append(np.sum(found / sizes, axis=1), len(norms))
 
     def best(self, totals: np.ndarray) -> tuple[float, float | None]:
-        """The alpha of least error and that error, from the totals of all functions.
+        """Return the alpha of least error and that error, from the totals of all functions.
 
-        If rounding hides the errors at every alpha: the middle one, and None.
+        If rounding hides the errors at every alpha, return the middle one and None.
         """
         errors = totals[:-1] / (totals[-1] or 1.0)
         first = int(np.argmin(errors))
@@ -232,7 +225,7 @@ class LeftOut:
         return float(self.alphas[first]), float(np.sqrt(error)) if self.points == 1 else error
 
     def _rounding(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Of h: a Gram matrix is wrong by ``eps s_max^2``, a triangle by ``eps`` in each ``u_k' b``."""
+        """Return the rounding of h: ``eps s_max^2`` in a Gram matrix, or ``eps`` in each ``u_k' b``."""
         if self.factor.method == "gram":
             return np.full(B.shape[1], PRIMAL_ROUNDING * self.factor.largest / alpha)
         return _EPS * np.sqrt(np.einsum("ki,ki->i", B, B) / alpha)

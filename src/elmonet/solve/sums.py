@@ -1,4 +1,4 @@
-"""Sums over functions, in which a fit forgets the data: Gram matrices, or a streaming QR."""
+"""Sums over functions, from which a fit in blocks is solved: Gram matrices, or a streaming QR (TSQR)."""
 
 from __future__ import annotations
 
@@ -11,41 +11,37 @@ from elmonet.linalg import add_gram, gram, is_beside_others, product
 from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep
 from elmonet.solve.problem import project
 
-__all__ = ["GramSums", "Reduced", "TriangularSums", "qr_update"]
-
-_BLOCK = 64  # columns that LAPACK factorises together
+_LAPACK_BLOCK = 64  # columns that tpqrt factorises together
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def qr_update(R: np.ndarray, rows: np.ndarray, triangular: bool = False) -> np.ndarray:
-    """The R of ``qr([R; rows])``, R (k, k) upper triangular and rows (n, k), upper triangular too if so said.
+    """Return the R of ``qr([R; rows])`` for R (k, k) upper triangular and rows (n, k), full or `triangular`.
 
     Both are overwritten if Fortran-ordered.
     """
     if not rows.size:
         return R
-    if is_beside_others():  # NumPy's lets go of the interpreter's lock
+    if is_beside_others():  # NumPy's QR releases the interpreter lock
         return np.asfortranarray(np.linalg.qr(np.vstack([R, rows]), mode="r"))
     (tpqrt,) = get_lapack_funcs(("tpqrt",), (R,))
-    step = min(_BLOCK, len(R))
+    step = min(_LAPACK_BLOCK, len(R))
     R, *_ = tpqrt(len(rows) if triangular else 0, step, R, rows, overwrite_a=True, overwrite_b=True)
     return R
 
 
-_EPS = float(np.finfo(np.float64).eps)
-
-
 class Reduced(Factor):
-    """A `Factor` of sums: it has the outputs in it, and no functions to leave out but those it is shown.
+    """The spectrum of sums: it includes the outputs, and holds no functions that could be left out.
 
     Attributes
     ----------
     s : (p1,), the singular values of B, descending.
     U : (p1, p1), left singular vectors.
-    GV : (q, p1), the outputs in the right ones.
+    GV : (q, p1), the outputs in the basis of right singular vectors.
     beyond : ``||G - G V V'||^2``.
     functions : N.
     cutoff : singular values below this part of the largest are rounding.
-    method : "tsqr", or "gram", which knows nothing below the cut-off.
+    method : "tsqr", or "gram", which resolves nothing below the cut-off.
     """
 
     rank: int
@@ -66,25 +62,25 @@ class Reduced(Factor):
         self.rank = int(np.count_nonzero(s > cutoff * s[0]))
 
     def condition(self, alpha: float) -> float:
-        """``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``, s_min being above the cut-off if alpha is zero."""
+        """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``, s_min above the cut-off if alpha is 0."""
         smallest = float(self.values[-1] if alpha > 0 else self.values[max(self.rank, 1) - 1])
         return float(np.sqrt((self.largest + alpha) / (smallest + alpha))) if self.largest else 1.0
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
-        """C (q, p1) for the outputs that were summed up; `G` is not needed."""
+        """Return C (q, p1) for the outputs in the sums; `G` is ignored."""
         return product(self.GV * (self.s * self._filter(alpha)), self.U.T)
 
     def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
+        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
         Z = product(self.U.T, B)
         return np.einsum("ki,ki->i", Z, Z * self._filter(alpha)[:, None])
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
-        """``S U (S^2 + alpha)^-1/2 U'``."""
+        """Return ``S U (S^2 + alpha)^-1/2 U'``."""
         return product(product(S, self.U) * np.sqrt(self._filter(alpha)), self.U.T)
 
     def sweep(self, G: Any, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
-        """The squared residual and the GCV score at each alpha."""
+        """Return the squared residual and the GCV score at each alpha."""
         filters = np.array([self._filter(a) for a in alphas])
         shrink = np.where(filters > 0, alphas[:, None] * filters, 1)
         squared = self.beyond + shrink**2 @ np.sum(self.GV**2, axis=0)
@@ -95,22 +91,22 @@ class Reduced(Factor):
         return Sweep(squared, squared / freedom**2, doubt / freedom)
 
     def _filter(self, alpha: Any) -> np.ndarray:
-        """``1 / (s_k^2 + alpha)``, and 0 where that is rounding."""
+        """Return ``1 / (s_k^2 + alpha)``, and 0 where that is rounding."""
         floor = self.cutoff**2 * self.largest if self.method == "gram" or alpha == 0 else 0.0
         shifted = self.values + alpha
         return np.where(shifted > floor, 1 / np.where(shifted > floor, shifted, 1), 0)
 
 
 class GramSums:
-    """The sums of p1 features and q outputs of `functions` functions.
+    """Gram sums of p1 features and q outputs.
 
     Attributes
     ----------
     BBt : (p1, p1), the lower triangle of ``B B'``.
     GBt : (q, p1), ``G B'``.
     R : (q, q), the triangle of ``G' = Q R``; it keeps all digits, for the outputs' own modes.
-    functions : how many were added.
-    outside : the sum of squares of what of their outputs is not in G, because the trunk does not reach it.
+    functions : the number of functions added.
+    outside : the sum of squares of the part of the outputs outside the trunk's span, which is not in G.
     """
 
     method = "gram"
@@ -122,7 +118,7 @@ class GramSums:
         self.functions, self.outside = 0, 0.0
 
     def add(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray | None = None) -> None:
-        """Take in functions with features B (p1, n), outputs G (q, n) and norms (n,) of the rest of them."""
+        """Add functions with features B (p1, n), outputs G (q, n) and norms (n,) outside the trunk's span."""
         add_gram(self.BBt, B)
         product(G, B.T, self.GBt, add=True)
         self.R = qr_update(self.R, np.array(G.T, order="F"))
@@ -130,7 +126,7 @@ class GramSums:
         self.outside += 0.0 if outside is None else float(outside @ outside)
 
     def merge(self, other: GramSums) -> None:
-        """Take in the functions of other sums."""
+        """Add the functions of other sums."""
         self.BBt += other.BBt
         self.GBt += other.GBt
         self.R = qr_update(self.R, other.R.copy(order="F"), triangular=True)
@@ -138,13 +134,13 @@ class GramSums:
         self.outside += other.outside
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that there is, for a file or a journey."""
+        """Return the state as arrays, for a file or another process."""
         numbers = {"functions": np.array(self.functions), "outside": np.array(self.outside)}
         return {"BBt": self.BBt, "GBt": self.GBt, "R": self.R} | numbers
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """The inverse of `arrays`."""
+        """Return the sums with this state; the inverse of `arrays`."""
         sums = cls.__new__(cls)
         sums.BBt, sums.R = (np.asfortranarray(arrays[name]) for name in ("BBt", "R"))
         sums.GBt, sums.functions = np.ascontiguousarray(arrays["GBt"]), arrays["functions"].item()
@@ -152,39 +148,39 @@ class GramSums:
         return sums
 
     def projected(self, Q: np.ndarray) -> GramSums:
-        """The sums of ``Q'G``, for Q (q, r) orthonormal; what of G is outside of Q is added to `outside`."""
+        """Return the sums of ``Q'G``, for Q (q, r) orthonormal; the rest of G is added to `outside`."""
         QtR, norms = project(np.ascontiguousarray(Q), self.R.T, np.linalg.norm(self.R, axis=1))
         outside = np.array(self.outside + norms @ norms)
         return GramSums.of(self.arrays() | {"GBt": product(Q.T, self.GBt), "R": QtR.T, "outside": outside})
 
     def outputs(self) -> np.ndarray:
-        """A matrix (q, k) with the left singular vectors and singular values of G."""
+        """Return a matrix (q, k) with the left singular vectors and singular values of G."""
         return self.R.T
 
     def total(self) -> float:
-        """``||G||^2``."""
+        """Return ``||G||^2``."""
         return float(np.sum(self.R**2))
 
     def reduced(self) -> Reduced:
-        """From the eigenvalues of ``B B' = U S^2 U'``: ``G V = G B' U / S``, where S is not rounding."""
+        """Reduce by eigenvalues, ``B B' = U S^2 U'``: ``G V = G B' U / S``, where S is not rounding."""
         values, U = eigh(self.BBt, lower=True, driver="evd", check_finite=False)
         s, U = np.sqrt(np.maximum(values[::-1], 0)), np.ascontiguousarray(U[:, ::-1])
-        eps = float(np.finfo(float).eps)
-        cutoff = float(np.sqrt(len(U) * eps))
+        cutoff = float(np.sqrt(len(U) * _EPS))
         GV = product(self.GBt, U) * np.where(s > cutoff * s[0], 1 / np.maximum(s, np.finfo(float).tiny), 0)
-        # A difference of squares: it cannot be told from its rounding, and no less than that is reported.
-        beyond = max(self.total() - float(np.sum(GV**2)), eps * self.total())
+        # The difference of squares is known to rounding only: report no less than that.
+        beyond = max(self.total() - float(np.sum(GV**2)), _EPS * self.total())
         return Reduced(s, U, GV, beyond, self.functions, cutoff, self.method)
 
 
 class TriangularSums:
-    """The triangle R of p1 features and q outputs of `functions` functions, or these functions themselves.
+    """The QR triangle R of p1 features and q outputs, or, as long as they are few, the functions themselves.
 
     Attributes
     ----------
     R : (p1 + q, p1 + q), the triangle; or, if `raw`, a row for each function, and zeros below.
-    beyond : (p1 + q,), if `raw`: norms of what of each output is not in G, as the trunk does not reach it.
-    outside : the sum of the squares of these, over all functions.
+    beyond : (p1 + q,), if `raw`: the norm of each output outside the trunk's span, which is not in G.
+    functions : the number of functions added.
+    outside : the sum of squares of the part of the outputs outside the trunk's span, over all functions.
     """
 
     method = "tsqr"
@@ -194,37 +190,37 @@ class TriangularSums:
         self.R, self.beyond, self.raw = np.zeros((p1 + q, p1 + q), order="F"), np.zeros(p1 + q), True
 
     def add(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray | None = None) -> None:
-        """Take in functions with features B (p1, n), outputs G (q, n) and norms (n,) of the rest of these."""
+        """Add functions with features B (p1, n), outputs G (q, n) and norms (n,) outside the trunk's span."""
         rows = np.empty((B.shape[1], len(self.R)), order="F")
         rows[:, : self.p1], rows[:, self.p1 :] = B.T, G.T
-        self._take(rows, np.zeros(len(rows)) if outside is None else outside)
+        self._append(rows, np.zeros(len(rows)) if outside is None else outside)
 
     def merge(self, other: TriangularSums) -> None:
-        """Take in the functions of other sums."""
+        """Add the functions of other sums."""
         if other.raw:
-            self._take(other.R[: other.functions].copy(order="F"), other.beyond[: other.functions])
+            self._append(other.R[: other.functions].copy(order="F"), other.beyond[: other.functions])
             return
-        self._settle()
+        self._triangularise()
         self.R = qr_update(self.R, other.R.copy(order="F"), triangular=True)
         self.functions += other.functions
         self.outside += other.outside
 
     @property
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """B (p1, N), G (q, N) and the norms of what is outside (N,), as long as they are kept."""
+        """B (p1, N), G (q, N) and the norms outside the trunk's span (N,); None once they are a triangle."""
         if not self.raw:
             return None
         rows = np.asfortranarray(self.R[: self.functions])
         return rows[:, : self.p1].T, rows[:, self.p1 :].T, self.beyond[: self.functions]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that there is, for a file or a journey."""
+        """Return the state as arrays, for a file or another process."""
         arrays = {"R": self.R, "p1": np.array(self.p1), "functions": np.array(self.functions)}
         return arrays | {"outside": np.array(self.outside)} | ({"beyond": self.beyond} if self.raw else {})
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """The inverse of `arrays`."""
+        """Return the sums with this state; the inverse of `arrays`."""
         sums = cls(arrays["p1"].item(), 0)
         sums.R, sums.functions = np.asfortranarray(arrays["R"]), arrays["functions"].item()
         sums.outside = float(arrays["outside"].item()) if "outside" in arrays else 0.0
@@ -232,7 +228,7 @@ class TriangularSums:
         return sums
 
     def gram(self) -> GramSums:
-        """The sums that forget the small directions, but cost less to go on with."""
+        """Return these as Gram sums, which lose the small directions but cost less to continue."""
         R1, R2 = self.R[:, : self.p1], self.R[:, self.p1 :]
         sums = GramSums(self.p1, R2.shape[1])
         sums.BBt, sums.GBt = gram(R1.T), product(R2.T, R1)
@@ -241,9 +237,9 @@ class TriangularSums:
         return sums
 
     def projected(self, Q: np.ndarray) -> TriangularSums:
-        """The sums of ``Q'G``, for Q (q, r) orthonormal; what of G is outside of Q is added to `outside`.
+        """Return the sums of ``Q'G``, for Q (q, r) orthonormal; the rest of G is added to `outside`.
 
-        R is no longer triangular in its last columns.
+        The last columns of R are no longer triangular.
         """
         G = self.R[:, self.p1 :].T
         QtG, norms = project(np.ascontiguousarray(Q), G, np.linalg.norm(G, axis=0))
@@ -252,34 +248,34 @@ class TriangularSums:
         return TriangularSums.of(arrays | ({"beyond": np.hypot(self.beyond, norms)} if self.raw else {}))
 
     def outputs(self) -> np.ndarray:
-        """A matrix (q, k) with the left singular vectors and singular values of G."""
+        """Return a matrix (q, k) with the left singular vectors and singular values of G."""
         return self.R[: self.functions if self.raw else None, self.p1 :].T
 
     def total(self) -> float:
-        """``||G||^2``."""
+        """Return ``||G||^2``."""
         return float(np.sum(self.R[:, self.p1 :] ** 2))
 
     def reduced(self) -> Reduced:
-        """With ``R = [[R1, R2], [0, R3]]`` and ``R1 = Y S U'``: ``B = U S V'`` with ``G V = R2' Y``."""
+        """Reduce by an SVD: with ``R = [[R1, R2], [0, R3]]`` and ``R1 = Y S U'``, ``G V = R2' Y``."""
         R = qr_update(np.zeros_like(self.R), self.R.copy(order="F")) if self.raw else self.R
         R1, R2 = R[: self.p1, : self.p1], R[: self.p1, self.p1 :]
         Y, s, Ut = svd(R1, check_finite=False)
         beyond = float(np.sum(R[self.p1 :, self.p1 :] ** 2))
-        cutoff = len(R1) * float(np.finfo(float).eps)
+        cutoff = len(R1) * _EPS
         return Reduced(s, Ut.T, product(R2.T, Y), beyond, self.functions, cutoff, self.method)
 
-    def _take(self, rows: np.ndarray, norms: np.ndarray) -> None:
+    def _append(self, rows: np.ndarray, norms: np.ndarray) -> None:
         here = slice(self.functions, self.functions + len(rows))
         if self.raw and here.stop <= len(self.R):
             self.R[here], self.beyond[here] = rows, norms
         else:
-            self._settle()
+            self._triangularise()
             self.R = qr_update(self.R, rows)
         self.functions += len(rows)
         self.outside += float(norms @ norms)
 
-    def _settle(self) -> None:
-        """From the functions themselves to the triangle."""
+    def _triangularise(self) -> None:
+        """Replace the functions by their triangle."""
         if self.raw:
             rows = self.R[: self.functions].copy(order="F")
             self.R, self.raw = qr_update(np.zeros_like(self.R), rows), False
