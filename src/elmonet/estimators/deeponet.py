@@ -350,10 +350,12 @@ class ELMDeepONet(FittedAttributes, WithBands, Reporting, RegressorMixin, MultiO
             raise error(f"this {type(self).__name__} is not fitted yet: call fit with training data first.")
         return self._found
 
-    def _fit(self, training: Training) -> Self:
-        """Fit to what was understood already."""
+    def _fit(
+        self, training: Training, prepared: Prepared | None = None, features: np.ndarray | None = None
+    ) -> Self:
+        """Fit to validated data; reuse forms, branch and its features (N, p1) where they are given."""
         self._forget()
-        self._found = fit_training(self._prepared(training), training)
+        self._found = fit_training(prepared or self._prepared(training), training, features)
         self._training = training
         return self
 

@@ -33,15 +33,18 @@ def fit_in_memory(
     solver: Any,
     weights: np.ndarray | None = None,
     groups: np.ndarray | None = None,
+    features: np.ndarray | None = None,
 ) -> tuple[Operator, Solution]:
     """Learn the operator from inputs Z (N, ...) as the branch sees them to outputs y (N, M), rows.
 
-    Branch and trunk are not fitted yet. `weights` (N,) are square roots: a column of B and G times w counts
-    w^2 times. `groups` (N,): functions of the same number are left out together.
+    Branch and trunk are not fitted yet; a branch that is comes with its `features` (N, p1) of Z. `weights`
+    (N,) are square roots: a column of B and G times w counts w^2 times. `groups` (N,): functions of the same
+    number are left out together.
     """
     z = outputs.target(y).astype(Z.dtype, copy=False)
     P = outputs.seen(dtype=Z.dtype)
-    B = checked_features(fit_features(branch, Z, z), branch, Z, "branch").T
+    features = fit_features(branch, Z, z) if features is None else features
+    B = checked_features(features, branch, Z, "branch").T
     T = features_of(fit_map(trunk, P, z.T), P, "trunk")
     G = z.T
     if weights is not None:
@@ -86,8 +89,8 @@ def in_units_of_outputs(
     return replace(solution, expected_error=float(overall(errors, y.shape[1])), errors=errors)
 
 
-def fit_training(prepared: Prepared, training: Training) -> Fitted:
-    """The operator that these functions teach, with the forms and an account."""
+def fit_training(prepared: Prepared, training: Training, features: np.ndarray | None = None) -> Fitted:
+    """Fit an operator to these functions; `features` (N, p1) are those of a branch that is fitted."""
     inputs, outputs, branch, trunk, solver = prepared
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
     dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
@@ -95,7 +98,7 @@ def fit_training(prepared: Prepared, training: Training) -> Fitted:
     groups = None if training.groups is None else training.groups.numbers
     if not outputs.scattered and not training.has_gaps:
         word = "" if training.groups is None else training.groups.told
-        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
+        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups, features)
         count = None if groups is None else len(np.unique(groups))
         return Fitted(inputs, outputs, operator, solution, word, count)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
