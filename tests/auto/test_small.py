@@ -16,7 +16,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.auto.candidates import Candidate
-from elmonet.auto.diagnostics import noise_in_words, white_noise
+from elmonet.auto.diagnostics import noise_facts, white_noise
 from elmonet.auto.error_estimate import LearningCurve, errors_without_each, errors_without_half
 from elmonet.auto.search import Search
 from elmonet.forms.training import understand
@@ -88,8 +88,9 @@ def test_functions_are_left_out_of_everything(darcy):
     u, s = darcy.u_train[:6], darcy.s_train[:6]
     training = understand(ELMDeepONet(), u, s, darcy.points)
     search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
-    linear = next(i for i, way in enumerate(search.ways) if all(way.values()))  # logarithms, standardised
-    search._try([(linear, Candidate("none", linear=True))], len(training.X))
+    # Logarithms, standardised inputs.
+    transform = next(i for i, settings in enumerate(search.transforms) if all(settings.values()))
+    search._try([(transform, Candidate("none", linear=True))], len(training.X))
     found = errors_without_each(search, search.trials[0])
     for i in range(4):
         others = np.arange(6) != i
@@ -159,12 +160,12 @@ def test_rough_outputs_are_not_taken_for_noise():
         assert white_noise(y) is None
 
 
-def test_noise_in_words():
-    assert noise_in_words(None, 0.1) == ()
-    assert noise_in_words(0.01, 0.1) == ()  # not worth a word
-    assert noise_in_words(0.1, 0.05) == ()  # it is predicted, so it is no noise
-    assert noise_in_words(0.03, 0.05)[0].said.endswith("about 4 %")
-    assert "Nearly all" in noise_in_words(0.1, 0.1)[0].said
+def test_noise_is_reported_where_it_is_relevant():
+    assert noise_facts(None, 0.1) == ()
+    assert noise_facts(0.01, 0.1) == ()  # not worth a word
+    assert noise_facts(0.1, 0.05) == ()  # it is predicted, so it is no noise
+    assert noise_facts(0.03, 0.05)[0].said.endswith("about 4 %")
+    assert "Nearly all" in noise_facts(0.1, 0.1)[0].said
 
 
 def test_the_summary_says_what_is_noise():
@@ -194,15 +195,15 @@ def test_exact_on_a_few_modes_is_no_promise_for_others():
     text = " ".join(model.summary().split())
     assert "all training outputs are multiples of one function" in text
     assert "all training inputs are combinations of 2 functions" in text
-    assert "nothing more is needed" not in text
+    assert "not needed: the error is at the level of rounding" not in text
 
 
 def test_an_exact_operator_needs_nothing_more():
     data = problems.antiderivative(80, 5)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    assert "nothing more is needed" in model.summary()
+    assert "not needed: the error is at the level of rounding" in model.summary()
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(60, 3))  # three numbers fill their space: there are no other inputs
     outputs = numbers @ rng.normal(size=(3, 30))
     model = AutoELMDeepONet(random_state=0, layers=0).fit(numbers, outputs, points=np.arange(30))
-    assert "nothing more is needed" in model.summary()
+    assert "not needed: the error is at the level of rounding" in model.summary()

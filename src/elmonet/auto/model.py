@@ -12,15 +12,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
-from elmonet.auto.error_estimate import chosen_model, expect
+from elmonet.auto.error_estimate import error_estimate
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.search import Search, Trial, choose_unaligned
 from elmonet.auto.summary import (
-    in_words,
     layers_not_used,
     layers_on_leaderboard,
-    unaligned_in_words,
-    words_before_layers,
+    summary_before_layers,
+    summary_of_choice,
+    summary_of_unaligned,
 )
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError, NotFittedError
@@ -72,7 +72,6 @@ def _given(physics: Any) -> tuple[str, str]:
 
 
 SOLVING = "solving the equation"  # what a progress bar says at first, if there is one
-_MANY_ENOUGH = 100  # functions, to find from them how many modes to keep
 _SEARCHED = 0.8  # of the progress bar, when the search for a global model is done
 
 
@@ -227,14 +226,10 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
             log_outputs=self.log_outputs,
         )
         best = search.run()
-        view = search.view(best.way, len(training.X))
-        rank = None
-        if len(training.X) >= _MANY_ENOUGH:
-            rank = view.best_rank(view.features(best.candidate, seed), best.alpha)
-        model = self.global_model_ = chosen_model(search, best, training, rank, self.missing)
+        model = self.global_model_ = search.model(best, self.missing)
         self.leaderboard_ = search.leaderboard()
-        expected = expect(model, search, best)
-        words = in_words(model, search, best, expected, self.repeats_)
+        expected = error_estimate(model, search, best)
+        words = summary_of_choice(model, search, best, expected, self.repeats_)
         model._promise = Promise(expected.error, words, expected.interval)
         return search, best
 
@@ -269,7 +264,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
         if compared.model is None:
             model._tell("choice", layers_not_used(compared))
             return
-        compared.model._words = words_before_layers(search, best, compared, self.repeats_)
+        compared.model._words = summary_before_layers(search, best, compared, self.repeats_)
         self.best_model_ = compared.model
         self.leaderboard_.insert(0, layers_on_leaderboard(compared, len(training.X)))
 
@@ -282,7 +277,7 @@ class AutoELMDeepONet(Reporting, RegressorMixin, MultiOutputMixin, BaseEstimator
             training, seed=seed, deadline=deadline, progress=hook
         )
         self.repeats_, model = Repeats(0, 0.0), self.global_model_
-        words = unaligned_in_words(model, self.leaderboard_, training)
+        words = summary_of_unaligned(model, self.leaderboard_, training)
         model._promise = Promise(model.solution_.expected_error, words)
 
     @property
