@@ -104,7 +104,7 @@ def test_leaderboard_and_summary(fitted):
     assert first["error"] == min(row["error"] for row in fitted.leaderboard_ if row["functions"] == 120)
     text = fitted.summary()
     assert first["branch"] in text
-    assert text.startswith("What error to expect\n  Expected error:")
+    assert text.startswith("Accuracy\n  Expected error:")
     assert percent(fitted.expected_error_) in text.splitlines()[1]
     assert max(map(len, text.splitlines())) <= 80
 
