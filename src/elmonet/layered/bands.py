@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from elmonet.layered.features import Recipe, Windows, box_of_offsets, resampled
+from elmonet.layered.features import LayerSettings, Windows, box_of_offsets, resampled
 from elmonet.layered.fields import FieldForm
 from elmonet.layered.grid import Grid
 from elmonet.reporting.data import Unseen, times_and_words, unseen
@@ -113,7 +113,7 @@ class WindowNovelty:
 
     Attributes
     ----------
-    radius, spacing : of the window, along each axis, as in `Recipe`.
+    radius, spacing : of the window, along each axis, as in `LayerSettings`.
     training : the training grid, whose steps are the unit of the window.
     measure : of windows as rows (., C K), of C channels.
     """
@@ -124,7 +124,7 @@ class WindowNovelty:
     measure: Novelty
 
     @classmethod
-    def of(cls, u: np.ndarray, grid: Grid, recipe: Recipe) -> WindowNovelty:
+    def of(cls, u: np.ndarray, grid: Grid, recipe: LayerSettings) -> WindowNovelty:
         """From channels u (N, C, *shape) of training functions, seen through the windows of a recipe."""
         rng = np.random.default_rng(0)
         few = rng.permutation(len(u))[: max(1, _TRAINING // min(grid.size, 64))]

@@ -13,18 +13,18 @@ from sklearn.base import clone
 from elmonet.errors import ExtrapolationWarning, InputError
 from elmonet.interpolation import interpolate
 from elmonet.layered.bands import HeldOut, LayerBands, WindowNovelty
-from elmonet.layered.features import Fields, Recipe, resampled
+from elmonet.layered.features import Fields, LayerSettings, resampled
 from elmonet.layered.fields import FieldForm
 from elmonet.layered.grid import Grid, Symmetry
-from elmonet.layered.layer import Functions, Layer, fit_layer
+from elmonet.layered.layer import Layer, LayerSamples, fit_layer
 from elmonet.metrics import function_norms, reference_norms, relative_l2
 
 __all__ = [
     "Chain",
+    "LayerData",
     "LayerRecord",
     "Layered",
     "Places",
-    "Problem",
     "error_before",
     "fit_chain",
     "fitted_first",
@@ -111,7 +111,7 @@ class LayerRecord:
 
 
 @dataclass(frozen=True)
-class Problem:
+class LayerData:
     """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
 
     `first` (N, c, *shape): left-out predictions of a global model, or None to begin from nothing.
@@ -124,11 +124,11 @@ class Problem:
     first: np.ndarray | None = None
     groups: np.ndarray | None = None
 
-    def of(self, rows: np.ndarray) -> Problem:
+    def of(self, rows: np.ndarray) -> LayerData:
         """Some of the functions."""
         first = None if self.first is None else self.first[rows]
         groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
-        return Problem(self.grid, self.u[rows], self.s[rows], first, groups)
+        return LayerData(self.grid, self.u[rows], self.s[rows], first, groups)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Chain:
         fields, update = Fields(u, first), None
         for layer in self.layers:
             update = layer.update(fields, grid)
-            fields = fields.after(update, layer.features.recipe.history)
+            fields = fields.after(update, layer.features.settings.history)
         assert fields.s is not None
         return fields.s, np.zeros_like(fields.s) if update is None else update
 
@@ -173,15 +173,15 @@ def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarr
     return np.isin(groups, order[:enough])
 
 
-def error_before(problem: Problem, seed: int) -> float:
+def error_before(problem: LayerData, seed: int) -> float:
     """The error of the first model's left-out predictions, of the functions held out of all layers."""
     unseen = held_out_of(len(problem.u), seed, problem.groups)
     return np.inf if problem.first is None else relative_l2(problem.first[unseen], problem.s[unseen])
 
 
 def fit_chain(
-    problem: Problem,
-    recipes: list[Recipe],
+    problem: LayerData,
+    recipes: list[LayerSettings],
     seed: int,
     *,
     rows: int,
@@ -216,7 +216,10 @@ def fit_chain(
         if begin > deadline and k > 0:
             break
         points = min(rows, problem.grid.size)
-        seen = Functions(fields, problem.s[rest], sizes[rest]), Functions(unseen, problem.s[held_out], norms)
+        seen = (
+            LayerSamples(fields, problem.s[rest], sizes[rest]),
+            LayerSamples(unseen, problem.s[held_out], norms),
+        )
         if k > 0 and not all_layers:
             narrow = replace(recipe, width=max(1, recipe.width // _SCOUT))
             scout = fit_layer(narrow, seed + 1 + k, problem.grid, *seen, max(1, points // 2))

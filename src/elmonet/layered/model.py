@@ -108,7 +108,7 @@ def summary_of(found: Layered, before: Summary) -> Summary:
         begin = f"a global model with branch {branch}, error {percent(found.first_error)}"
     choice = [Fact("Begins with", begin)]
     for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
-        recipe = layer.features.recipe
+        recipe = layer.features.settings
         window = " x ".join(str(2 * r + 1) for r in recipe.radius)
         choice.append(
             Fact(
