@@ -118,16 +118,16 @@ class TransformedData:
         branch = candidate.branch(self.spread, seed)
         if candidate.family not in KERNELS:
             return fit_features(branch, self.Z, self.y), lambda: branch
-        own, pivots = kernel_features(
-            kernel_matrix(candidate.family, candidate.scale / self.spread, self._products)
-        )
+        scale = candidate.scale / self.spread
+        features, pivots = kernel_features(kernel_matrix(candidate.family, scale, self._products))
+        features = np.hstack([self._linear, features]) if candidate.linear else features
 
         def fitted() -> Any:
             # What `fit` would learn: the training functions that are pivots, and their Cholesky factor.
-            kernel = InfiniteWidth(candidate.family, candidate.scale / self.spread)
+            kernel = InfiniteWidth(candidate.family, scale)
             kernel._see(self.Z)
             kernel.centres_ = np.ascontiguousarray(self.Z[pivots])
-            kernel.factor_ = np.tril(own[pivots])
+            kernel.factor_ = np.tril(features[pivots, features.shape[1] - len(pivots) :])
             kernel.derive()
             if not candidate.linear:
                 return kernel
@@ -136,7 +136,7 @@ class TransformedData:
             branch.derive()
             return branch
 
-        return np.hstack([self._linear, own]) if candidate.linear else own, fitted
+        return features, fitted
 
     def overall(self, errors: np.ndarray) -> float:
         """Return one number for the errors of all functions."""
