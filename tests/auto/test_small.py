@@ -1,4 +1,4 @@
-"""Few functions, noise, and what training functions cannot show: what is said of the error, and how sure."""
+"""Expected errors and their intervals: few functions, noise, and training functions of a small span."""
 
 import warnings
 
@@ -27,8 +27,8 @@ from elmonet.uncertainty.error_estimate import Promise, error_interval
 
 
 @pytest.mark.parametrize(("n", "rate", "spread"), [(10, 1.0, 0.5), (10, 2.5, 0.8), (50, 2.0, 1.0)])
-def test_the_interval_covers_where_errors_are_as_it_takes_them_to_be(n, rate, spread):
-    """Functions that teach unequally, and log-normal errors of new ones: 90 % of the intervals are right."""
+def test_the_interval_covers_under_its_own_assumptions(n, rate, spread):
+    """Functions of unequal value for training and log-normal errors: 90 % of the intervals cover."""
     rng, covered = np.random.default_rng(0), []
     sigma = np.sqrt(np.log1p(spread**2))
     for _ in range(2000):
@@ -46,7 +46,7 @@ def test_the_interval_of_numbers_and_of_groups():
     assert low < np.sqrt(np.mean(errors**2)) < high
     fewer = error_interval(errors, 1, independent=20)
     assert fewer[0] < low < high < fewer[1]
-    # Eight functions held out of fifty tell less than fifty that were left out.
+    # Eight held-out functions of fifty say less than fifty left-out ones.
     assert error_interval(errors[:8], 20, independent=50)[1] > error_interval(errors[:50], 20)[1]
     assert error_interval(errors[:1], 20, independent=10)[1] < np.inf
     assert error_interval(errors[:9], 20) == (0.0, np.inf)
@@ -73,8 +73,8 @@ def few(darcy):
     return AutoELMDeepONet(random_state=0, layers=0).fit(darcy.u_train, darcy.s_train, points=darcy.points)
 
 
-def test_few_functions_do_not_promise_too_much(few, darcy):
-    """Logarithms of outputs are centred: leave-one-out of one factorisation has seen the mean."""
+def test_few_functions_are_not_too_optimistic(few, darcy):
+    """Logarithms of outputs are centred: leave-one-out by one factorisation includes the mean."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)  # twelve functions cover little
         true = relative_l2(few.predict(darcy.u_test), darcy.s_test)
@@ -98,11 +98,11 @@ def test_functions_are_left_out_of_everything(darcy):
         model.fit(u[others], s[others], points=darcy.points)
         error = relative_l2(model.predict(u[[i]]), s[[i]])
         assert found[i] == pytest.approx(error, rel=1e-6)
-    assert np.mean(found) > 2 * search.trials[0].error  # what one factorisation would promise
+    assert np.mean(found) > 2 * search.trials[0].error  # the estimate of one factorisation
     assert np.isfinite(errors_without_half(search, search.trials[0])).all()  # each is left out once
 
 
-def test_too_few_functions_to_say_anything(tmp_path):
+def test_too_few_functions_for_an_interval(tmp_path):
     data = problems.nonlinear_ode(4, 5)
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     assert model.expected_error_interval_ == (0.0, np.inf)
@@ -118,7 +118,7 @@ def test_the_interval_is_kept_in_the_file(few, tmp_path):
     assert Promise.restored(0.1, "of an older version") == (0.1, "of an older version", None)
 
 
-def test_an_ordinary_model_says_it_too(tmp_path):
+def test_an_ordinary_model_has_an_interval_too(tmp_path):
     data = problems.nonlinear_ode(60, 200)
     model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     low, high = model.expected_error_interval_
@@ -162,8 +162,8 @@ def test_rough_outputs_are_not_taken_for_noise():
 
 def test_noise_is_reported_where_it_is_relevant():
     assert noise_facts(None, 0.1) == ()
-    assert noise_facts(0.01, 0.1) == ()  # not worth a word
-    assert noise_facts(0.1, 0.05) == ()  # it is predicted, so it is no noise
+    assert noise_facts(0.01, 0.1) == ()  # not relevant
+    assert noise_facts(0.1, 0.05) == ()  # it is predicted, so it is not noise
     assert noise_facts(0.03, 0.05)[0].said.endswith("about 4 %")
     assert "Nearly all" in noise_facts(0.1, 0.1)[0].said
 
@@ -182,10 +182,10 @@ def test_the_summary_says_what_is_noise():
     assert "  Noise:            about" in twice.summary()
 
 
-# What the training functions cannot show --------------------------------------------------------------------
+# Training functions of a small span -------------------------------------------------------------------------
 
 
-def test_exact_on_a_few_modes_is_no_promise_for_others():
+def test_exact_on_a_few_modes_says_nothing_of_others():
     x, rng = np.linspace(0, 1, 40), np.random.default_rng(0)
     a = rng.normal(size=(60, 2))
     u = a @ np.stack([np.sin(3 * x), np.exp(x)])

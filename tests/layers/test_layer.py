@@ -1,4 +1,4 @@
-"""Layers whose targets are local operators that they can express exactly; sums; symmetries."""
+"""Layers that can express their targets exactly; normal equations; symmetries."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def periodic_grid(*shape):
     return find_periodic(grid, smooth(1, shape), True)
 
 
-def parted(u, s):
-    """The functions that a layer is fitted to, and some that are held out."""
+def split(u, s):
+    """The functions a layer is fitted to, and held-out ones."""
     return (
         LayerSamples(Fields(u[8:]), s[8:], np.ones(len(u) - 8)),
         LayerSamples(Fields(u[:8]), s[:8], np.ones(8)),
@@ -74,7 +74,7 @@ def test_layers_commute_with_shifts():
 def test_sums_over_blocks_are_the_sums_over_all_rows(monkeypatch):
     grid, u = periodic_grid(16), smooth(40, (16,))
     settings = LayerSettings((2,), (1,), (2,), width=10)
-    arguments = settings, 3, grid, *parted(u, np.sin(u)), 16
+    arguments = settings, 3, grid, *split(u, np.sin(u)), 16
     at_once = fit_layer(*arguments)
     monkeypatch.setattr(module, "_BLOCK", 1)  # a function at a time
     np.testing.assert_allclose(fit_layer(*arguments).coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9)
@@ -109,7 +109,7 @@ def test_a_layer_has_the_symmetries_that_it_is_given():
     grid, u = periodic_grid(30), smooth(30, (30,))
     odd = Symmetry((True,), sign=-1)
     settings = LayerSettings((3,), (1,), (3,), width=30, activation="tanh")
-    layer = fit_layer(settings, 0, grid, *parted(u, u**2), 10, (odd,))
+    layer = fit_layer(settings, 0, grid, *split(u, u**2), 10, (odd,))
     assert isinstance(layer, Layer)
     fields = Fields(smooth(4, (30,)))
     np.testing.assert_allclose(
@@ -121,7 +121,7 @@ def test_exchanged_axes_on_a_grid_that_is_not_square():
     grid, u = periodic_grid(8, 8), smooth(40, (8, 8))
     settings = LayerSettings((1, 1), (1, 1), (1, 1), width=10)
     exchange = Symmetry((False, False), exchanged=True)
-    layer = fit_layer(settings, 0, grid, *parted(u, u + laplacian(u)), 30, (exchange,))
+    layer = fit_layer(settings, 0, grid, *split(u, u + laplacian(u)), 30, (exchange,))
     fine, _ = grid.of_same_domain(grid_points([np.arange(16) / 16, np.arange(24) / 24]))
     new = smooth(3, (16, 24))
     found = layer.update(Fields(new), fine)
