@@ -154,13 +154,17 @@ ESTIMATORS = {
     "auto": Estimator(with_settings(AutoELMDeepONet, layers=0, random_state=0)),
     "auto with layers": Estimator(with_settings(AutoELMDeepONet, layers=1, random_state=0), NO_LAYERS),
     "own solver": Estimator(
-        with_settings(ELMDeepONet, Linear() + SLFN(60, "tanh", 0.5), Legendre(5), NormalEquations(), random_state=0),
+        with_settings(
+            ELMDeepONet, Linear() + SLFN(60, "tanh", 0.5), Legendre(5), NormalEquations(), random_state=0
+        ),
         lacks=frozenset({"expected_error_", "interval", "calibration"}),
         forms=SOME_FORMS,
     ),
     "own feature map": Estimator(with_settings(ELMDeepONet, Squares()), forms=SOME_FORMS),
     "own error bars": Estimator(
-        with_settings(ELMDeepONet, Linear() + SLFN(60, "tanh", 0.5), random_state=0, error_bars=LargestResidual),
+        with_settings(
+            ELMDeepONet, Linear() + SLFN(60, "tanh", 0.5), random_state=0, error_bars=LargestResidual
+        ),
         forms=SOME_FORMS,
     ),
 }

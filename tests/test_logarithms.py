@@ -1,4 +1,4 @@
-"""Logarithms of inputs and outputs: operators that they make linear, boundaries, honest errors."""
+"""Logarithms of inputs and outputs: operators that become linear, zero boundaries, errors of the outputs."""
 
 import numpy as np
 import pytest

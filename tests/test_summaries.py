@@ -1,24 +1,24 @@
-"""Summaries: the answer first, one fact a line, lines that fit a terminal."""
+"""Summaries: accuracy first, one fact a line, lines that fit a terminal."""
 
 from elmonet.summary import Fact, Summary, in_lines, percent
 
 
-def test_headings_come_in_the_order_of_questions():
-    told = Summary(details=(Fact("Alpha", "0.1"),)).telling("error", Fact("Expected error", "2 %"))
-    assert str(told).splitlines() == [
-        "What error to expect",
+def test_headings_come_in_a_fixed_order():
+    summary = Summary(details=(Fact("Alpha", "0.1"),)).telling("error", Fact("Expected error", "2 %"))
+    assert str(summary).splitlines() == [
+        "Accuracy",
         "  Expected error:  2 %",
         "Details",
         "  Alpha:           0.1",
     ]
 
 
-def test_a_fact_is_said_once():
-    told = Summary(error=(Fact("a", "old"), Fact("b", "kept"))).telling("error", Fact("a", "new"))
-    assert told.error == (Fact("a", "new"), Fact("b", "kept"))
+def test_a_new_fact_replaces_that_of_the_same_name():
+    summary = Summary(error=(Fact("a", "old"), Fact("b", "kept"))).telling("error", Fact("a", "new"))
+    assert summary.error == (Fact("a", "new"), Fact("b", "kept"))
 
 
-def test_lines_are_short_and_hang_below_what_is_said():
+def test_lines_are_short_and_indented_to_the_text():
     lines = in_lines((Fact("Name", "word " * 40 + "7 %"), Fact("List", "one\ntwo"))).splitlines()
     assert max(map(len, lines)) <= 80
     assert all(line.startswith("       word") for line in lines[1:-2])
@@ -27,9 +27,9 @@ def test_lines_are_short_and_hang_below_what_is_said():
         assert "7 %" in in_lines((Fact("A", "x" * spaces + " 7 %"),))
 
 
-def test_an_equation_that_errs_most_is_what_would_help():
-    fit = Summary(help=(Fact("More data", "nothing more is needed"),))
-    assert "nothing more" not in str(fit.with_equation((), 0.01, 0.011))
+def test_an_equation_with_most_of_the_error_is_the_recommendation():
+    fit = Summary(help=(Fact("More data", "not needed"),))
+    assert "not needed" not in str(fit.with_equation((), 0.01, 0.011))
     assert "1 % of the expected 1.1 %" in str(fit.with_equation((), 0.01, 0.011))
     assert fit.with_equation((), 0.001, 0.011).help == fit.help
 

@@ -1,4 +1,4 @@
-"""What a model says of itself: facts under headings, the answer first, as lines that fit a terminal."""
+"""Summaries of models: facts under headings, the accuracy first, as lines that fit a terminal."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import NamedTuple
 
-__all__ = ["Fact", "Summary", "in_lines", "percent"]
-
-_WIDTH = 80  # characters in a line
+_LINE_WIDTH = 80  # characters
 _UNBROKEN = "\N{NO-BREAK SPACE}"
-_SMALL = 1e-6  # relative errors below this are given as powers of ten
+_POWERS_OF_TEN_BELOW = 1e-6  # relative error
 _TITLES = {
-    "error": "What error to expect",
-    "help": "What would help",
-    "choice": "What was chosen",
-    "equation": "The equation",
+    "error": "Accuracy",
+    "help": "Recommendations",
+    "choice": "Selected model",
+    "equation": "Equation",
     "details": "Details",
 }
 
 
 class Fact(NamedTuple):
-    """A name and what is said of it; the lines of a list are separated by line breaks."""
+    """A name and a text; line breaks in the text separate the items of a list."""
 
     name: str
     said: str
@@ -30,12 +28,12 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """Facts under each heading: the error to expect, what would help, the choice, the equation, details.
+    """Facts under each heading: accuracy, recommendations, selected model, equation, details.
 
     Examples
     --------
     >>> print(Summary(error=(Fact("Expected error", "2.1 %"),), details=(Fact("Alpha", "0.1"),)))
-    What error to expect
+    Accuracy
       Expected error:  2.1 %
     Details
       Alpha:           0.1
@@ -48,17 +46,18 @@ class Summary:
     details: tuple[Fact, ...] = ()
 
     def with_equation(self, facts: tuple[Fact, ...], error: float, expected: float) -> Summary:
-        """With facts on an equation, whose solutions have this part of the expected error."""
-        told = self.telling("equation", *facts)
+        """Return the summary with facts on an equation; `error` is its part of the expected error."""
+        summary = self.telling("equation", *facts)
         if error < expected / 2:
-            return told
-        said = f"would help most. {percent(error, 2)} of the expected {percent(expected, 2)} is the error of"
-        return replace(told, help=(Fact("Finer solutions", f"{said} the equation's solutions"),))
+            return summary
+        part = f"{percent(error, 2)} of the expected {percent(expected, 2)}"
+        text = f"would help most. {part} is the error of the equation's solutions"
+        return replace(summary, help=(Fact("Finer solutions", text),))
 
     def telling(self, heading: str, *facts: Fact) -> Summary:
-        """With more facts under a heading, instead of those of the same name."""
-        said = {fact.name: fact for fact in (*getattr(self, heading), *facts)}
-        return replace(self, **{heading: tuple(said.values())})
+        """Return the summary with more facts under a heading; they replace those of the same name."""
+        named = {fact.name: fact for fact in (*getattr(self, heading), *facts)}
+        return replace(self, **{heading: tuple(named.values())})
 
     def __str__(self) -> str:
         parts = [(title, getattr(self, heading)) for heading, title in _TITLES.items()]
@@ -67,16 +66,16 @@ class Summary:
 
 
 def in_lines(facts: tuple[Fact, ...], indent: str = "", column: int = 0) -> str:
-    """One fact a line, ``name: what is said``, all said from the same column on."""
+    """Format facts as lines ``name: text``, all texts beginning at the same column."""
     column = column or _column(facts)
     hanging = " " * (len(indent) + column)
     lines = []
-    for name, said in facts:
+    for name, text in facts:
         begin = f"{indent}{name + ':':<{column}}"
-        for line in said.replace(" %", f"{_UNBROKEN}%").split("\n"):
+        for line in text.replace(" %", f"{_UNBROKEN}%").split("\n"):
             lines += wrap(
                 line,
-                _WIDTH,
+                _LINE_WIDTH,
                 initial_indent=begin,
                 subsequent_indent=hanging,
                 break_long_words=False,
@@ -87,18 +86,18 @@ def in_lines(facts: tuple[Fact, ...], indent: str = "", column: int = 0) -> str:
 
 
 def _column(facts: Iterable[Fact]) -> int:
-    """Where what is said begins: two spaces after the longest name and its colon."""
+    """Return where texts begin: two spaces after the longest name and its colon."""
     return 3 + max((len(fact.name) for fact in facts), default=0)
 
 
 def percent(error: float, digits: int = 3) -> str:
-    """A relative error as people read it.
+    """Format a relative error as a percentage, or as a power of ten if it is tiny.
 
     Examples
     --------
     >>> percent(0.0212), percent(0.000123), percent(25.0), percent(1.62e-15)
     ('2.12 %', '0.0123 %', '2500 %', '1.6e-15')
     """
-    if error < _SMALL:
+    if error < _POWERS_OF_TEN_BELOW:
         return f"{error:.2g}"
     return f"{100 * error:.0f} %" if error >= 10 else f"{100 * error:.{digits}g} %"

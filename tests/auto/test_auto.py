@@ -21,7 +21,8 @@ from elmonet import (
 )
 from elmonet.auto.candidates import Candidate, branches, transforms
 from elmonet.auto.diagnostics import merge_repeats
-from elmonet.auto.search import Search, View
+from elmonet.auto.search import Search
+from elmonet.auto.transformed_data import TransformedData
 from elmonet.data import Scattered
 from elmonet.forms.training import understand
 from elmonet.summary import percent
@@ -78,14 +79,14 @@ def test_logarithms_are_found():
 
 def test_the_trial_is_what_the_model_gives(ode):
     """A candidate is judged by the leave-one-out error that the ordinary model with it reports."""
-    way = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
-    view = View(training(ode.u_train, ode.s_train, ode.points), way)
+    transform = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
+    data = TransformedData(training(ode.u_train, ode.s_train, ode.points), transform)
     for candidate in (Candidate("rbf", 0.3, True), Candidate("tanh", 0.3, True, 500), Candidate("relu", 1.0)):
-        _, errors = view.solve(view.features(candidate, seed=0))
-        branch = candidate.branch(view.Z, view.spread, seed=0)
+        errors = data.evaluate(candidate, seed=0).errors
+        branch = candidate.branch(data.spread, seed=0)
         model = ELMDeepONet(branch, solver=Ridge("loo")).fit(ode.u_train, ode.s_train, points=ode.points)
         np.testing.assert_allclose(errors, model.solution_.loo_errors, rtol=0.02)
-        assert view.overall(errors) == pytest.approx(model.solution_.loo_error, rel=1e-3)
+        assert data.overall(errors) == pytest.approx(model.solution_.loo_error, rel=1e-3)
 
 
 def test_noise_modes_are_dropped():
@@ -103,7 +104,7 @@ def test_leaderboard_and_summary(fitted):
     assert first["error"] == min(row["error"] for row in fitted.leaderboard_ if row["functions"] == 120)
     text = fitted.summary()
     assert first["branch"] in text
-    assert text.startswith("What error to expect\n  Expected error:")
+    assert text.startswith("Accuracy\n  Expected error:")
     assert percent(fitted.expected_error_) in text.splitlines()[1]
     assert max(map(len, text.splitlines())) <= 80
 
@@ -190,7 +191,7 @@ def test_progress(ode):
     AutoELMDeepONet(random_state=0, progress=lambda *told: seen.append(told)).fit(
         ode.u_train[:30], ode.s_train[:30], points=ode.points
     )
-    assert seen[0][0] == "looking at the data"
+    assert seen[0][0] == "testing transforms"
     assert seen[-1] == ("done", 1.0, 1.0)
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
 
@@ -269,12 +270,10 @@ def test_numbers_as_outputs_in_every_way():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, size=(60, 4))
     s = np.exp(u.sum(axis=1))[:, None]
-    both = [
-        View(training(u, s, [0.0]), {"log_inputs": False, "log_outputs": log, "scale_inputs": True})
-        for log in (False, True)
-    ]
+    settings = {"log_inputs": False, "scale_inputs": True}
+    both = [TransformedData(training(u, s, [0.0]), settings | {"log_outputs": log}) for log in (False, True)]
     candidate = Candidate("none", linear=True)
-    errors = [view.solve(view.features(candidate, 0))[1] for view in both]
+    errors = [data.evaluate(candidate, 0).errors for data in both]
     C = np.hstack([u, np.ones((60, 1))])
     for log, found in zip((False, True), errors, strict=True):
         by_hand = []

@@ -1,4 +1,4 @@
-"""Where to look for the best scale: on functions whose least value is known."""
+"""The search for the best scale, on errors whose minimum is known."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,6 @@ def test_a_parabola_is_exact():
     assert next_scale(scales, errors) == pytest.approx(0.25)
 
 
-def test_stops_where_nothing_is_left():
+def test_stops_where_nothing_is_to_gain():
     assert next_scale([0.5, 1.0, 2.0], [2.0, 1.0, 2.0]) is None  # the vertex is known
     assert np.isfinite(next_scale([1.0], [0.0]))

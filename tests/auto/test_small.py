@@ -1,4 +1,4 @@
-"""Few functions, noise, and what training functions cannot show: what is said of the error, and how sure."""
+"""Expected errors and their intervals: few functions, noise, and training functions of a small span."""
 
 import warnings
 
@@ -16,7 +16,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.auto.candidates import Candidate
-from elmonet.auto.diagnostics import noise_in_words, white_noise
+from elmonet.auto.diagnostics import noise_facts, white_noise
 from elmonet.auto.error_estimate import LearningCurve, errors_without_each, errors_without_half
 from elmonet.auto.search import Search
 from elmonet.forms.training import understand
@@ -27,8 +27,8 @@ from elmonet.uncertainty.error_estimate import error_interval, restored_interval
 
 
 @pytest.mark.parametrize(("n", "rate", "spread"), [(10, 1.0, 0.5), (10, 2.5, 0.8), (50, 2.0, 1.0)])
-def test_the_interval_covers_where_errors_are_as_it_takes_them_to_be(n, rate, spread):
-    """Functions that teach unequally, and log-normal errors of new ones: 90 % of the intervals are right."""
+def test_the_interval_covers_under_its_own_assumptions(n, rate, spread):
+    """Functions of unequal value for training and log-normal errors: 90 % of the intervals cover."""
     rng, covered = np.random.default_rng(0), []
     sigma = np.sqrt(np.log1p(spread**2))
     for _ in range(2000):
@@ -46,7 +46,7 @@ def test_the_interval_of_numbers_and_of_groups():
     assert low < np.sqrt(np.mean(errors**2)) < high
     fewer = error_interval(errors, 1, independent=20)
     assert fewer[0] < low < high < fewer[1]
-    # Eight functions held out of fifty tell less than fifty that were left out.
+    # Eight held-out functions of fifty say less than fifty left-out ones.
     assert error_interval(errors[:8], 20, independent=50)[1] > error_interval(errors[:50], 20)[1]
     assert error_interval(errors[:1], 20, independent=10)[1] < np.inf
     assert error_interval(errors[:9], 20) == (0.0, np.inf)
@@ -73,8 +73,8 @@ def few(darcy):
     return AutoELMDeepONet(random_state=0, layers=0).fit(darcy.u_train, darcy.s_train, points=darcy.points)
 
 
-def test_few_functions_do_not_promise_too_much(few, darcy):
-    """Logarithms of outputs are centred: leave-one-out of one factorisation has seen the mean."""
+def test_few_functions_are_not_too_optimistic(few, darcy):
+    """Logarithms of outputs are centred: leave-one-out by one factorisation includes the mean."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)  # twelve functions cover little
         true = relative_l2(few.predict(darcy.u_test), darcy.s_test)
@@ -88,8 +88,9 @@ def test_functions_are_left_out_of_everything(darcy):
     u, s = darcy.u_train[:6], darcy.s_train[:6]
     training = understand(ELMDeepONet(), u, s, darcy.points)
     search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
-    linear = next(i for i, way in enumerate(search.ways) if all(way.values()))  # logarithms, standardised
-    search._try([(linear, Candidate("none", linear=True))], len(training.X))
+    # Logarithms, standardised inputs.
+    transform = next(i for i, settings in enumerate(search.transforms) if all(settings.values()))
+    search._try([(transform, Candidate("none", linear=True))], len(training.X))
     found = errors_without_each(search, search.trials[0])
     for i in range(4):
         others = np.arange(6) != i
@@ -97,11 +98,11 @@ def test_functions_are_left_out_of_everything(darcy):
         model.fit(u[others], s[others], points=darcy.points)
         error = relative_l2(model.predict(u[[i]]), s[[i]])
         assert found[i] == pytest.approx(error, rel=1e-6)
-    assert np.mean(found) > 2 * search.trials[0].error  # what one factorisation would promise
+    assert np.mean(found) > 2 * search.trials[0].error  # the estimate of one factorisation
     assert np.isfinite(errors_without_half(search, search.trials[0])).all()  # each is left out once
 
 
-def test_too_few_functions_to_say_anything(tmp_path):
+def test_too_few_functions_for_an_interval(tmp_path):
     data = problems.nonlinear_ode(4, 5)
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     assert model.expected_error_interval_ == (0.0, np.inf)
@@ -117,7 +118,7 @@ def test_the_interval_is_kept_in_the_file(few, tmp_path):
     assert restored_interval(None) is None  # of an older version
 
 
-def test_an_ordinary_model_says_it_too(tmp_path):
+def test_an_ordinary_model_has_an_interval_too(tmp_path):
     data = problems.nonlinear_ode(60, 200)
     model = ELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     low, high = model.expected_error_interval_
@@ -159,12 +160,12 @@ def test_rough_outputs_are_not_taken_for_noise():
         assert white_noise(y) is None
 
 
-def test_noise_in_words():
-    assert noise_in_words(None, 0.1) == ()
-    assert noise_in_words(0.01, 0.1) == ()  # not worth a word
-    assert noise_in_words(0.1, 0.05) == ()  # it is predicted, so it is no noise
-    assert noise_in_words(0.03, 0.05)[0].said.endswith("about 4 %")
-    assert "Nearly all" in noise_in_words(0.1, 0.1)[0].said
+def test_noise_is_reported_where_it_is_relevant():
+    assert noise_facts(None, 0.1) == ()
+    assert noise_facts(0.01, 0.1) == ()  # not relevant
+    assert noise_facts(0.1, 0.05) == ()  # it is predicted, so it is not noise
+    assert noise_facts(0.03, 0.05)[0].said.endswith("about 4 %")
+    assert "Nearly all" in noise_facts(0.1, 0.1)[0].said
 
 
 def test_the_summary_says_what_is_noise():
@@ -181,10 +182,10 @@ def test_the_summary_says_what_is_noise():
     assert "  Noise:            about" in twice.summary()
 
 
-# What the training functions cannot show --------------------------------------------------------------------
+# Training functions of a small span -------------------------------------------------------------------------
 
 
-def test_exact_on_a_few_modes_is_no_promise_for_others():
+def test_exact_on_a_few_modes_says_nothing_of_others():
     x, rng = np.linspace(0, 1, 40), np.random.default_rng(0)
     a = rng.normal(size=(60, 2))
     u = a @ np.stack([np.sin(3 * x), np.exp(x)])
@@ -194,15 +195,15 @@ def test_exact_on_a_few_modes_is_no_promise_for_others():
     text = " ".join(model.summary().split())
     assert "all training outputs are multiples of one function" in text
     assert "all training inputs are combinations of 2 functions" in text
-    assert "nothing more is needed" not in text
+    assert "not needed: the error is at the level of rounding" not in text
 
 
 def test_an_exact_operator_needs_nothing_more():
     data = problems.antiderivative(80, 5)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    assert "nothing more is needed" in model.summary()
+    assert "not needed: the error is at the level of rounding" in model.summary()
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(60, 3))  # three numbers fill their space: there are no other inputs
     outputs = numbers @ rng.normal(size=(3, 30))
     model = AutoELMDeepONet(random_state=0, layers=0).fit(numbers, outputs, points=np.arange(30))
-    assert "nothing more is needed" in model.summary()
+    assert "not needed: the error is at the level of rounding" in model.summary()

@@ -1,4 +1,4 @@
-"""Grids, their periodicity, and windows on any resolution: against functions that are known everywhere."""
+"""Grids, their periodicity, and windows at any resolution, on functions known in closed form."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_fields_at_the_points_of_another_grid(coefficients):
         (np.linspace(0, 1, 20)[:, None] ** 2, "uniform"),
     ],
 )
-def test_points_that_are_no_uniform_grid_are_refused(points, word):
+def test_points_without_a_uniform_grid_are_refused(points, word):
     with pytest.raises(InputError, match=word):
         find_grid(points)
 

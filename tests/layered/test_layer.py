@@ -1,4 +1,4 @@
-"""Layers whose targets are local operators that they can express exactly; sums; symmetries."""
+"""Layers that can express their targets exactly; normal equations; symmetries."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from elmonet.interpolation import grid_points
 from elmonet.layered import layer as module
 from elmonet.layered.chain import LayerData, fit_chain
-from elmonet.layered.features import Fields, Recipe
+from elmonet.layered.features import Fields, LayerSettings
 from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
-from elmonet.layered.layer import Functions, Layer, Sums, fit_layer, least_on
+from elmonet.layered.layer import Layer, LayerSamples, NormalEquations, choose_ridge, fit_layer
 
 pytestmark = pytest.mark.numerics
 
@@ -28,9 +28,12 @@ def periodic_grid(*shape):
     return find_periodic(grid, smooth(1, shape), True)
 
 
-def parted(u, s):
-    """The functions that a layer is fitted to, and some that are held out."""
-    return Functions(Fields(u[8:]), s[8:], np.ones(len(u) - 8)), Functions(Fields(u[:8]), s[:8], np.ones(8))
+def split(u, s):
+    """The functions a layer is fitted to, and held-out ones."""
+    return (
+        LayerSamples(Fields(u[8:]), s[8:], np.ones(len(u) - 8)),
+        LayerSamples(Fields(u[:8]), s[:8], np.ones(8)),
+    )
 
 
 def laplacian(u):
@@ -40,8 +43,8 @@ def laplacian(u):
 @pytest.mark.parametrize("shape", [(40,), (12, 14)])
 def test_a_step_of_the_heat_equation_is_exact(shape):
     d, u = len(shape), smooth(60, shape)
-    recipe = Recipe((2,) * d, (1,) * d, (1,) * d, width=20)
-    chain = fit_chain(LayerData(periodic_grid(*shape), u, u + 0.2 * laplacian(u)), [recipe], 0, rows=30)
+    settings = LayerSettings((2,) * d, (1,) * d, (1,) * d, width=20)
+    chain = fit_chain(LayerData(periodic_grid(*shape), u, u + 0.2 * laplacian(u)), [settings], 0, rows=30)
     new = smooth(5, shape)
     wanted = new + 0.2 * laplacian(new)
     found = chain(new, None, periodic_grid(*shape))
@@ -53,16 +56,16 @@ def test_products_of_inputs_with_differences_of_the_prediction_are_exact():
     # s - s_0 = u (s_0 - its neighbour): bilinear, so that no random feature is needed.
     grid, u, start = periodic_grid(10, 11), smooth(60, (10, 11)), smooth(60, (10, 11))
     s = start + 0.1 * u * (np.roll(start, -1, 3) - start)
-    recipe = Recipe((1, 1), (1, 1), (1, 1), products=(0, 0), differences=True, width=5)
-    chain = fit_chain(LayerData(grid, u, s, start), [recipe], 0, rows=60)
+    settings = LayerSettings((1, 1), (1, 1), (1, 1), products=(0, 0), differences=True, width=5)
+    chain = fit_chain(LayerData(grid, u, s, start), [settings], 0, rows=60)
     assert chain.records[0].error < 1e-8
 
 
 def test_layers_commute_with_shifts():
     grid, u = periodic_grid(40), smooth(50, (40,))
-    recipe = Recipe((5,), (1,), (5,), widths=(0.05, 0.1), width=50, activation="tanh")
+    settings = LayerSettings((5,), (1,), (5,), widths=(0.05, 0.1), width=50, activation="tanh")
     chain = fit_chain(
-        LayerData(grid, u, np.tanh(u) + laplacian(u)), [recipe] * 3, 0, rows=20, all_layers=True
+        LayerData(grid, u, np.tanh(u) + laplacian(u)), [settings] * 3, 0, rows=20, all_layers=True
     )
     shifted = chain(np.roll(u, 7, axis=2), None, grid)
     np.testing.assert_allclose(shifted, np.roll(chain(u, None, grid), 7, axis=2), atol=1e-9)
@@ -70,25 +73,26 @@ def test_layers_commute_with_shifts():
 
 def test_sums_over_blocks_are_the_sums_over_all_rows(monkeypatch):
     grid, u = periodic_grid(16), smooth(40, (16,))
-    recipe = Recipe((2,), (1,), (2,), width=10)
-    settings = recipe, 3, grid, *parted(u, np.sin(u)), 16
-    at_once = fit_layer(*settings)
-    monkeypatch.setattr(module, "_ENTRIES", 1)  # a function at a time
-    np.testing.assert_allclose(fit_layer(*settings).coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9)
+    settings = LayerSettings((2,), (1,), (2,), width=10)
+    arguments = settings, 3, grid, *split(u, np.sin(u)), 16
+    at_once = fit_layer(*arguments)
+    monkeypatch.setattr(module, "_BLOCK", 1)  # a function at a time
+    np.testing.assert_allclose(fit_layer(*arguments).coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9)
 
 
 def test_coefficients_are_those_of_least_squares():
     Phi, t = RNG.standard_normal((200, 12)) * np.geomspace(1e-3, 1e3, 12), RNG.standard_normal((200, 2))
-    sums, held_out = Sums.empty(12, 2), Sums.empty(12, 2)
+    sums, held_out = NormalEquations.empty(12, 2), NormalEquations.empty(12, 2)
     for rows in np.array_split(np.arange(150), 4):
         sums.add(np.ascontiguousarray(Phi[rows]), t[rows])
     held_out.add(np.ascontiguousarray(Phi[150:]), t[150:])
     wanted = np.linalg.lstsq(Phi[:150], t[:150])[0]
-    found = sums.solved(1e-13)
+    found = sums.solve(1e-13)
     assert found is not None
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
-    assert held_out.missed(wanted) == pytest.approx(np.sum((t[150:] - Phi[150:] @ wanted) ** 2), rel=1e-9)
-    _, alpha = least_on(held_out, sums)
+    by_hand = np.sum((t[150:] - Phi[150:] @ wanted) ** 2)
+    assert held_out.squared_residual(wanted) == pytest.approx(by_hand, rel=1e-9)
+    _, alpha = choose_ridge(sums, held_out)
     assert alpha > 1e-3  # nothing but noise
 
 
@@ -104,8 +108,8 @@ def test_symmetries_are_their_own_inverses():
 def test_a_layer_has_the_symmetries_that_it_is_given():
     grid, u = periodic_grid(30), smooth(30, (30,))
     odd = Symmetry((True,), sign=-1)
-    recipe = Recipe((3,), (1,), (3,), width=30, activation="tanh")
-    layer = fit_layer(recipe, 0, grid, *parted(u, u**2), 10, (odd,))
+    settings = LayerSettings((3,), (1,), (3,), width=30, activation="tanh")
+    layer = fit_layer(settings, 0, grid, *split(u, u**2), 10, (odd,))
     assert isinstance(layer, Layer)
     fields = Fields(smooth(4, (30,)))
     np.testing.assert_allclose(
@@ -115,9 +119,9 @@ def test_a_layer_has_the_symmetries_that_it_is_given():
 
 def test_exchanged_axes_on_a_grid_that_is_not_square():
     grid, u = periodic_grid(8, 8), smooth(40, (8, 8))
-    recipe = Recipe((1, 1), (1, 1), (1, 1), width=10)
+    settings = LayerSettings((1, 1), (1, 1), (1, 1), width=10)
     exchange = Symmetry((False, False), exchanged=True)
-    layer = fit_layer(recipe, 0, grid, *parted(u, u + laplacian(u)), 30, (exchange,))
+    layer = fit_layer(settings, 0, grid, *split(u, u + laplacian(u)), 30, (exchange,))
     fine, _ = grid.of_same_domain(grid_points([np.arange(16) / 16, np.arange(24) / 24]))
     new = smooth(3, (16, 24))
     found = layer.update(Fields(new), fine)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from elmonet import ELMDeepONet, FileError, InputError, NotFittedError, load, relative_l2
+from elmonet import ELMDeepONet, InputError, NotFittedError, load, relative_l2
 from elmonet.data import Scattered
 from elmonet.errors import ExtrapolationWarning
 from elmonet.interpolation import grid_points
@@ -238,7 +238,7 @@ def test_training_functions_are_known_again(model, tmp_path):
 def test_of_many_values_some_functions_are_enough(monkeypatch):
     u, s = functions(60, X)
     monkeypatch.setattr("elmonet.layered.choice._MOST_VALUES", 30 * len(X))
-    monkeypatch.setattr("elmonet.layered.choice._LEAST_USED", 10)
+    monkeypatch.setattr("elmonet.layered.choice._FEWEST_FUNCTIONS", 10)
     for first in ("nothing", ELMDeepONet(random_state=0)):
         model = LayeredELMDeepONet(first, layers=1, width=30, random_state=0).fit(u, s, points=X)
         used = np.sort(np.random.default_rng(0).permutation(60)[:30])

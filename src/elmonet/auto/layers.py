@@ -15,7 +15,7 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
 from elmonet.layered import LayeredELMDeepONet
 from elmonet.layered.chain import error_before, held_out_of
-from elmonet.layered.choice import find_problem, fit_layers
+from elmonet.layered.choice import find_layer_data, fit_layers
 from elmonet.layered.fitted import left_out_rows
 from elmonet.uncertainty.novelty import TrainingRecord
 
@@ -56,7 +56,7 @@ def compare_with_layers(
     if layers is None and (exact or begin > deadline):
         return None
     try:
-        form, problem, used = find_problem(training, sensors, None, seed)
+        form, problem, used = find_layer_data(training, sensors, None, seed)
         start = form.states(left_out_rows(best)[used])
         held_out_of(len(start), seed, problem.groups)
     except InputError:

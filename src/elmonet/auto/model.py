@@ -10,15 +10,15 @@ from typing import Any, Self
 import numpy as np
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
-from elmonet.auto.error_estimate import chosen_model, expect
+from elmonet.auto.error_estimate import error_estimate
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.search import Search, Trial, choose_unaligned
 from elmonet.auto.summary import (
-    in_words,
     layers_not_used,
     layers_on_leaderboard,
-    unaligned_in_words,
-    words_before_layers,
+    summary_before_layers,
+    summary_of_choice,
+    summary_of_unaligned,
 )
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError, NotFittedError
@@ -33,7 +33,6 @@ from elmonet.solve import LEFT_OUT
 from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
-_MIN_FOR_RANK = 100  # functions needed to choose the number of modes
 _SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
 
 
@@ -170,7 +169,7 @@ class AutoELMDeepONet(OperatorEstimator):
             log_outputs=self.log_outputs,
         )
         best = search.run()
-        model, leaderboard = self._best_global(search, best, training, repeats), search.leaderboard()
+        model, leaderboard = self._best_global(search, best, repeats), search.leaderboard()
         layered = None
         if layers != 0:
             compared = self._try_layers(model, training, sensors, layers, search.seed, deadline, hook)
@@ -178,7 +177,7 @@ class AutoELMDeepONet(OperatorEstimator):
                 model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
             elif compared is not None:
                 layered = compared.model
-                before = words_before_layers(search, best, compared, repeats)
+                before = summary_before_layers(search, best, compared, repeats)
                 chain = layered._fitted()
                 layered._adopt(replace(chain, words=chain.summary_after(before)))
                 leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
@@ -186,15 +185,11 @@ class AutoELMDeepONet(OperatorEstimator):
             hook("done", 1.0, 1.0)
         return (model, layered), leaderboard, repeats
 
-    def _best_global(self, search: Search, best: Trial, training: Training, repeats: Repeats) -> ELMDeepONet:
+    def _best_global(self, search: Search, best: Trial, repeats: Repeats) -> ELMDeepONet:
         """Return the best of all candidates by leave-one-out, fitted to all functions."""
-        rank = None
-        if len(training.X) >= _MIN_FOR_RANK:
-            view = search.view(best.way, len(training.X))
-            rank = view.best_rank(view.features(best.candidate, search.seed), best.alpha)
-        model = chosen_model(search, best, training, rank, self.missing)
-        expected = expect(model, search, best)
-        words = in_words(model, search, best, expected, repeats)
+        model = search.model(best, self.missing)
+        expected = error_estimate(model, search, best)
+        words = summary_of_choice(model, search, best, expected, repeats)
         fitted = model._fitted()
         estimate = ErrorEstimate(expected.error, expected.interval, fitted.estimate.kind)
         return model._adopt(replace(fitted, estimate=estimate, words=words))
@@ -227,7 +222,7 @@ class AutoELMDeepONet(OperatorEstimator):
             if getattr(self, name):
                 raise InputError(f"{name}=True needs outputs without gaps, at common points.")
         model, leaderboard = choose_unaligned(training, seed=seed, deadline=deadline, progress=hook)
-        words = unaligned_in_words(model, leaderboard, training)
+        words = summary_of_unaligned(model, leaderboard, training)
         return model._adopt(replace(model._fitted(), words=words)), leaderboard
 
     def rollout(self, X: Any, steps: int) -> np.ndarray:
@@ -277,7 +272,7 @@ class AutoELMDeepONet(OperatorEstimator):
 
 def _solved(X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any, hook: Any) -> tuple[Any, ...]:
     """Return inputs, outputs, points, sensors and the account of an equation, if y is one."""
-    if callable(getattr(y, "solved", None)):
+    if hasattr(type(y), "solved"):  # a PDE
         if groups is not None:
             raise InputError(
                 "groups are for outputs that were measured; an equation does not use them. Remove groups."

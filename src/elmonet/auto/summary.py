@@ -1,11 +1,11 @@
-"""What was chosen and why, in words."""
+"""Summaries of an automatic choice: its accuracy, what would improve it, and what was chosen and why."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from elmonet.auto.diagnostics import Repeats, advice, noise_in_words, noise_of, span_in_words
-from elmonet.auto.error_estimate import Expected
+from elmonet.auto.diagnostics import Repeats, narrow_span, noise_facts, recommendations, relative_noise
+from elmonet.auto.error_estimate import ExpectedError
 from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
 from elmonet.estimators.deeponet import ELMDeepONet
@@ -13,28 +13,20 @@ from elmonet.forms.training import Training
 from elmonet.summary import Fact, Summary, percent
 from elmonet.uncertainty.error_estimate import ErrorEstimate
 
-__all__ = [
-    "in_words",
-    "layers_not_used",
-    "layers_on_leaderboard",
-    "unaligned_in_words",
-    "words_before_layers",
-]
-
-_FAMILIES = 6  # whose best are named
+_LISTED_FAMILIES = 6  # families of branches whose best trial is listed
 
 
-def in_words(
-    model: ELMDeepONet, search: Search, best: Trial, expected: Expected, repeats: Repeats
+def summary_of_choice(
+    model: ELMDeepONet, search: Search, best: Trial, expected: ExpectedError, repeats: Repeats
 ) -> Summary:
-    """The summary of a model that was chosen among many, with its expected error."""
-    span, solution = span_in_words(search.training), model.solution_
+    """Return the summary of a model that was chosen among many candidates."""
+    span, solution = narrow_span(search.training), model.solution_
     return Summary(
         error=(
             *ErrorEstimate(expected.error, expected.interval, solution.error_kind).facts(),
-            *_limits(search, repeats, span, expected.error),
+            *_limitations(search, repeats, span, expected.error),
         ),
-        help=advice(search, best, expected, bool(span)),
+        help=recommendations(search, best, expected, bool(span)),
         choice=_choice(search, best),
         details=(
             *_data(search, repeats),
@@ -44,12 +36,12 @@ def in_words(
     )
 
 
-def words_before_layers(search: Search, best: Trial, compared: Comparison, repeats: Repeats) -> Summary:
-    """What is said of the data and of the best global model, where layers are used."""
+def summary_before_layers(search: Search, best: Trial, compared: Comparison, repeats: Repeats) -> Summary:
+    """Return what a model with layers reports of its data and of the best model without layers."""
     return Summary(
-        error=_limits(search, repeats, span_in_words(search.training), compared.error or 0.0),
+        error=_limitations(search, repeats, narrow_span(search.training), compared.error or 0.0),
         choice=(
-            Fact("Model", "layers that all points share"),
+            Fact("Model", "layers with weights shared by all points"),
             Fact("Without layers", f"error {percent(compared.before)}, with branch {best.candidate}"),
         ),
         details=_data(search, repeats),
@@ -57,16 +49,14 @@ def words_before_layers(search: Search, best: Trial, compared: Comparison, repea
 
 
 def layers_not_used(compared: Comparison) -> Fact:
-    """That layers were tried, and why they are not used."""
+    """Report that layers were tried, and why they are not used."""
     found = "no gain on few functions" if compared.error is None else f"error {percent(compared.error)}"
-    return Fact(
-        "Layers",
-        f"not used. Tried for {compared.seconds:.1f} s: {found}; without layers {percent(compared.before)}",
-    )
+    trial = f"A trial of {compared.seconds:.1f} s gave {found}"
+    return Fact("Layers", f"not used. {trial}; without layers {percent(compared.before)}")
 
 
 def layers_on_leaderboard(compared: Comparison, functions: int) -> dict[str, Any]:
-    """The row of the layers on the leaderboard."""
+    """Return the row of the layers on the leaderboard."""
     assert compared.model is not None
     return {
         "branch": f"{len(compared.model.layers_)} layers",
@@ -80,16 +70,18 @@ def layers_on_leaderboard(compared: Comparison, functions: int) -> dict[str, Any
     }
 
 
-def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training) -> Summary:
-    """The summary if outputs have gaps or are scattered."""
+def summary_of_unaligned(
+    model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training
+) -> Summary:
+    """Return the summary of a model for outputs with gaps or at scattered points."""
     best, others = leaderboard[0], leaderboard[1:]
-    rivals = _ranked([(trial["error"], trial["branch"]) for trial in others[:4]])
+    rivals = _columns([(trial["error"], trial["branch"]) for trial in others[:4]])
     gaps = [] if training.outputs.scattered else [Fact("Gaps", "some output values are missing")]
     tried = f"on {others[0]['functions']} functions, with a small trunk:"
     return Summary(
         error=(
             *ErrorEstimate(best["error"], None, "held out").facts(),
-            Fact("Measured", "at the points where these functions are known"),
+            Fact("Evaluated at", "the points where the held-out functions are known"),
         ),
         choice=(Fact("Model", str(best["branch"])), Fact("Compared", "\n".join([tried, *rivals]))),
         details=(
@@ -101,13 +93,13 @@ def unaligned_in_words(model: ELMDeepONet, leaderboard: list[dict[str, Any]], tr
     )
 
 
-def _limits(search: Search, repeats: Repeats, span: str, error: float) -> tuple[Fact, ...]:
-    """What the expected error does not tell: groups, other functions, noise."""
+def _limitations(search: Search, repeats: Repeats, span: str, error: float) -> tuple[Fact, ...]:
+    """Report what the expected error does not show: groups, other functions, noise."""
     groups = search.training.groups
     return (
         *([] if groups is None else [Fact("Groups", groups.reason)]),
-        *([Fact("Cannot be known", span)] if span else []),
-        *noise_in_words(noise_of(search.training, repeats), error),
+        *([Fact("Limitation", span)] if span else []),
+        *noise_facts(relative_noise(search.training, repeats), error),
     )
 
 
@@ -115,11 +107,9 @@ def _data(search: Search, repeats: Repeats) -> tuple[Fact, ...]:
     data = _functions(len(search.X), search.training)
     if not repeats.count:
         return data
-    merged = (
-        f"{repeats.count} inputs repeat others and were merged with them. Their outputs differ by "
-        f"{percent(repeats.spread, 2)} of their size"
-    )
-    return *data, Fact("Repeats", merged)
+    merged = f"{repeats.count} inputs repeat others and were merged with them"
+    spread = f"outputs of the same input differ by {percent(repeats.spread, 2)} of their size"
+    return *data, Fact("Repeats", f"{merged}; {spread}")
 
 
 def _functions(count: int, training: Training) -> tuple[Fact, ...]:
@@ -131,26 +121,26 @@ def _functions(count: int, training: Training) -> tuple[Fact, ...]:
 
 
 def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
-    way = search.ways[best.way]
-    seen = ["logarithms"] * way["log_inputs"] + ["centred and scaled"] * way["scale_inputs"]
-    outputs = "logarithms" if way["log_outputs"] else "as they are"
-    others: dict[str, Trial] = {}
+    transform = search.transforms[best.transform]
+    inputs = ["logarithm"] * transform["log_inputs"] + ["standardised"] * transform["scale_inputs"]
+    outputs = "logarithm" if transform["log_outputs"] else "unchanged"
+    families: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
-        others.setdefault(trial.candidate.family, trial)
+        families.setdefault(trial.candidate.family, trial)
     rivals = [
         (t.error, f"{t.candidate}" + (f" on {t.functions} functions" if t.functions < best.functions else ""))
-        for t in others.values()
+        for t in families.values()
     ]
-    tried = f"{len(search.trials)} candidates. The best of each kind:"
+    tried = f"{len(search.trials)} candidates. The best of each family:"
     return (
-        Fact("Model", f"{best.candidate}, {best.candidate.explained}"),
-        Fact("Data used as", f"inputs: {', '.join(seen) or 'as they are'}; outputs: {outputs}"),
-        Fact("Compared", "\n".join([tried, *_ranked(rivals[:_FAMILIES])])),
+        Fact("Model", f"{best.candidate}, {best.candidate.description}"),
+        Fact("Transforms", f"inputs: {', '.join(inputs) or 'unchanged'}; outputs: {outputs}"),
+        Fact("Compared", "\n".join([tried, *_columns(rivals[:_LISTED_FAMILIES])])),
     )
 
 
-def _ranked(rivals: list[tuple[float, str]]) -> list[str]:
-    """Errors and what has them, in two columns."""
+def _columns(rivals: list[tuple[float, str]]) -> list[str]:
+    """Return lines of two columns, errors and what has them."""
     errors = [percent(error) for error, _ in rivals]
     width = max(map(len, errors))
     return [f"{error:>{width}}  {rival}" for error, (_, rival) in zip(errors, rivals, strict=True)]

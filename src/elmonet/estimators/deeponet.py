@@ -14,7 +14,7 @@ from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.fitted import FittedOperator
-from elmonet.fitting.in_memory import fit_training
+from elmonet.fitting.in_memory import Reused, fit_training
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import FitSettings
 from elmonet.fitting.streamed import BlockFit, fit_stored
@@ -156,7 +156,7 @@ class ELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         points = points_once(self.points, points, "ELMDeepONet")
-        if callable(getattr(y, "solved", None)):
+        if hasattr(type(y), "solved"):  # a PDE
             raise InputError(
                 "an equation is for AutoELMDeepONet. Here, use data = pde.solve(u, sensors, points) and "
                 "give data.u_train and data.s_train."
@@ -170,10 +170,10 @@ class ELMDeepONet(OperatorEstimator):
         data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
         return self._fit_training(understand(self, X, y, points, gaps=gaps, lift=self.lift, **data))
 
-    def _fit_training(self, training: Training) -> Self:
-        """Fit training data that `understand` has checked."""
+    def _fit_training(self, training: Training, reused: Reused | None = None) -> Self:
+        """Fit training data that `understand` has checked, with what an earlier solve left."""
         self._blocks = None
-        return self._adopt(fit_training(self._settings(), training))
+        return self._adopt(fit_training(self._settings(), training, reused))
 
     def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
         """Fit arrays on disk or Dask arrays, block by block; `how` as in `fit_blocks`."""

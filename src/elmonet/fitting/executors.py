@@ -1,7 +1,7 @@
 """Tasks over blocks of functions, and where they run: on threads, or by Dask.
 
-A task returns something `empty`, adds blocks to it, and merges results of different blocks. Tasks are frozen and
-can travel to other processes: random weights go as their seed.
+A task starts from an `empty` result, adds blocks to it, and merges results of different blocks. Tasks are
+frozen and can travel to other processes: random weights go as their seed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -22,14 +22,30 @@ from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import overall
 from elmonet.solve import LEFT_OUT, Pinv, Ridge, Solution
+from elmonet.solve.factor import Factor
 
 
-def fit_training(settings: FitSettings, training: Training) -> FittedOperator:
+class Reused(NamedTuple):
+    """What an earlier solve for the same functions leaves to reuse.
+
+    prepared : forms and parts, the branch fitted.
+    features : (N, p1), features of the branch.
+    factors : factors of these features.
+    """
+
+    prepared: Prepared
+    features: np.ndarray | None = None
+    factors: dict[str, Factor] | None = None
+
+
+def fit_training(settings: FitSettings, training: Training, reused: Reused | None = None) -> FittedOperator:
     """Fit training data in memory, whatever its form: complete, with gaps, or scattered."""
-    return _fit_prepared(settings.prepare(training), training, settings)
+    reused = Reused(settings.prepare(training)) if reused is None else reused
+    return _fit_prepared(reused, training, settings)
 
 
-def _fit_prepared(prepared: Prepared, training: Training, settings: FitSettings) -> FittedOperator:
+def _fit_prepared(reused: Reused, training: Training, settings: FitSettings) -> FittedOperator:
+    prepared, features, factors = reused
     inputs, outputs, branch, trunk, solver = prepared
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
     dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
@@ -39,7 +55,7 @@ def _fit_prepared(prepared: Prepared, training: Training, settings: FitSettings)
         groups = None if training.groups is None else training.groups.numbers
         if training.groups is not None:
             more |= {"grouping": training.groups.reason, "groups": len(np.unique(groups))}
-        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups)
+        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups, features, factors)
         return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
     if isinstance(outputs, ScatteredForm):
@@ -62,7 +78,7 @@ def _refit(
 ) -> FittedOperator:
     """Fit other training data with the parts that were chosen from all."""
     parts = {"branch": clone(branch), "trunk": clone(trunk), "solver": Ridge(alpha)}
-    return _fit_prepared(settings.prepare(training)._replace(**parts), training, settings)
+    return _fit_prepared(Reused(settings.prepare(training)._replace(**parts)), training, settings)
 
 
 def fit_in_memory(
@@ -74,22 +90,26 @@ def fit_in_memory(
     solver: Any,
     weights: np.ndarray | None = None,
     groups: np.ndarray | None = None,
+    features: np.ndarray | None = None,
+    factors: dict[str, Factor] | None = None,
 ) -> tuple[Operator, Solution]:
     """Fit the operator from inputs Z (N, ...), as the branch sees them, to output rows y (N, M).
 
-    Branch and trunk are not fitted yet. `weights` (N,) are square roots: a column of B and G times w counts
+    Branch and trunk are not fitted yet; a fitted branch comes with its `features` (N, p1) of Z, perhaps with
+    their `factors`. `weights` (N,) are square roots: a column of B and G times w counts
     w^2 times. Functions with the same number in `groups` (N,) are left out together.
     """
     z = outputs.target(y).astype(Z.dtype, copy=False)
     P = outputs.seen(dtype=Z.dtype)
-    B = checked_features(fit_features(branch, Z, z), branch, Z, "branch").T
+    features = fit_features(branch, Z, z) if features is None else features
+    B = checked_features(features, branch, Z, "branch").T
     T = features_of(fit_map(trunk, P, z.T), P, "trunk")
     G = z.T
     if weights is not None:
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
     sizes = None if outputs.logs is None else log_sizes(y, weights)
-    solution = solve(solver, T, B, G, sizes=sizes, groups=groups)
+    solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors)
     operator = Operator.of(branch, trunk, solution, T)
     if outputs.logs is not None:
         fitted = product(product(operator.basis, operator.C), B).T

@@ -46,12 +46,11 @@ def solver_or_default(solver: Any) -> Any:
     return solver
 
 
-def solve(
-    solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **keywords: np.ndarray | None
-) -> Solution:
+def solve(solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **keywords: Any) -> Solution:
     """Call ``solver.solve(T, B, G)`` with those of the keywords that the solver takes.
 
-    `sizes` are the norms that errors are relative to, `groups` the functions that are left out together.
+    `sizes` are the norms that errors are relative to, `groups` the functions that are left out together,
+    `factors` those of the same B from an earlier solve.
     """
     taken = inspect.signature(solver.solve).parameters
     given = {name: value for name, value in keywords.items() if value is not None and name in taken}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from elmonet.layered.features import Recipe, Windows, box_of_offsets, resampled
+from elmonet.layered.features import LayerSettings, Windows, box_of_offsets, resampled
 from elmonet.layered.grid import Grid
 from elmonet.uncertainty.bands import Bands, ErrorBars
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
@@ -28,7 +28,7 @@ _TRAINING_WINDOWS = 20_000  # windows of training functions that the novelty is 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutFields:
-    """Functions held out of all layers, as layers see them.
+    """LayerSamples held out of all layers, as layers see them.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class WindowNovelty:
 
     Attributes
     ----------
-    radius, spacing : of the window along each axis, as in `Recipe`.
+    radius, spacing : of the window along each axis, as in `LayerSettings`.
     training : the training grid, whose steps are the unit of the window.
     measure : novelty of windows as rows (., C K), of C channels.
     """
@@ -216,7 +216,7 @@ class WindowNovelty:
     measure: Novelty
 
     @classmethod
-    def of(cls, u: np.ndarray, grid: Grid, recipe: Recipe) -> Self:
+    def of(cls, u: np.ndarray, grid: Grid, recipe: LayerSettings) -> Self:
         """Return the novelty measured by channels u (N, C, *shape) of training functions."""
         rng = np.random.default_rng(0)
         few = rng.permutation(len(u))[: max(1, _TRAINING_WINDOWS // min(grid.size, 64))]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from elmonet.errors import InputError
-from elmonet.layered.features import Fields, Recipe
+from elmonet.layered.features import Fields, LayerSettings
 from elmonet.layered.grid import Grid, Symmetry
-from elmonet.layered.layer import Functions, Layer, fit_layer
+from elmonet.layered.layer import Layer, LayerSamples, fit_layer
 from elmonet.metrics import function_norms, reference_norms, relative_l2
 
 _HELD_OUT_SHARE = 0.15  # of the functions
@@ -35,8 +35,8 @@ class LayerRecord:
 class LayerData:
     """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
 
-    `first` (N, c, *shape) are left-out predictions of a global model; None to start from nothing. Functions
-    with the same number in `groups` (N,) belong together.
+    `first` (N, c, *shape) are left-out predictions of a global model; None to start from nothing.
+    Functions with the same number in `groups` (N,) belong together.
     """
 
     grid: Grid
@@ -79,7 +79,7 @@ class Chain:
         fields, update = Fields(u, first), None
         for layer in self.layers:
             update = layer.update(fields, grid)
-            fields = fields.after(update, layer.features.recipe.history)
+            fields = fields.after(update, layer.features.settings.history)
         assert fields.s is not None
         return fields.s, np.zeros_like(fields.s) if update is None else update
 
@@ -107,7 +107,7 @@ def error_before(data: LayerData, seed: int) -> float:
 
 def fit_chain(
     data: LayerData,
-    recipes: list[Recipe],
+    settings: list[LayerSettings],
     seed: int,
     *,
     rows: int,
@@ -137,28 +137,28 @@ def fit_chain(
 
     last_errors = None
     before = error(held.s)
-    for k, recipe in enumerate(recipes):
+    for k, setting in enumerate(settings):
         begin = perf_counter()
         if begin > deadline and k > 0:
             break
         points = min(rows, data.grid.size)
-        seen = Functions(fields, data.s[rest], sizes[rest]), Functions(held, data.s[held_out], norms)
+        seen = LayerSamples(fields, data.s[rest], sizes[rest]), LayerSamples(held, data.s[held_out], norms)
         if k > 0 and not all_layers:
-            narrow = replace(recipe, width=max(1, recipe.width // _SCOUT))
+            narrow = replace(setting, width=max(1, setting.width // _SCOUT))
             scout = fit_layer(narrow, seed + 1 + k, data.grid, *seen, max(1, points // 2))
             if error(held.after(scout.update(held, data.grid), 0).s) > _HOPELESS * before:
                 break
-        layer = fit_layer(recipe, seed + 1 + k, data.grid, *seen, points, images)
-        after = held.after(layer.update(held, data.grid), recipe.history)
+        layer = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images)
+        after = held.after(layer.update(held, data.grid), setting.history)
         now = error(after.s)
         if not all_layers and now >= before:
             break
         layers.append(layer)
         last_errors = None if after.s is None else errors(after.s)
-        going = k + 1 < len(recipes) and (all_layers or now < _GAIN * before)
+        going = k + 1 < len(settings) and (all_layers or now < _GAIN * before)
         if going:
             held, before = after, now
-            fields = fields.after(layer.update(fields, data.grid), recipe.history)
+            fields = fields.after(layer.update(fields, data.grid), setting.history)
         records.append(LayerRecord(now, perf_counter() - begin, len(layer.coefficients), layer.alpha))
         if tell is not None:
             tell(records[-1])

@@ -1,4 +1,4 @@
-"""The fit of a layered model: choose where to begin, choose settings, fit the chain."""
+"""The fit of a layered model: choose where to start, choose settings, fit the chain."""
 
 from __future__ import annotations
 
@@ -13,93 +13,189 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
 from elmonet.layered.bands import HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, fit_chain, held_out_of
-from elmonet.layered.features import Recipe
+from elmonet.layered.features import LayerSettings
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Grid, Symmetry, symmetries_of
 from elmonet.metrics import relative_l2
 from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
 
-__all__ = [
-    "MOST_LAYERS",
-    "Plan",
-    "best_beginning",
-    "choose",
-    "default_width",
-    "few_of",
-    "find_problem",
-    "first_plan",
-    "fit_layers",
-]
+# Trials, on few functions with few features.
+_TRIAL_FUNCTIONS = 300
+_TRIAL_WIDTH = 300  # random features
+_TRIAL_ROWS = 64  # points per function
+_CLOSE = 1.5  # starts with errors within this factor of the least are tried again
+_WIDER = 4  # with this many times as many features
+_BETTER = 0.98  # a setting is changed if the error falls below this part
+_SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
+_MOST_VALUES_FOR_IMAGES = 1_000_000  # output values, above which symmetries are not worth their time
 
-_FEW = 300  # functions on which settings are tried
-_NARROW = 300  # features of a trial
-_BETTER = 0.98  # of the error: less is no reason to change a setting
-_HOLDS = 1.1  # times the error of new functions, that their images under a symmetry may have
-_TRIAL_ROWS = 64  # points of a function in a trial
-_CLOSE = 1.5  # times the least error of a beginning, below which another one is tried with more features
-_WIDER = 4  # times as many
-_RADIUS = 31  # of a window of one axis
-MOST_LAYERS = 8
-_WIDTH = 5000  # random features for fields of one axis; of more:
-_WIDTH_OF_MORE = 1500
-_FIRST = 4  # times fewer in a first layer of one axis, which only begins
-_IMAGES = 1_000_000  # values of all outputs, above which images of the functions are not worth their time
+# The chain.
+_MOST_LAYERS = 8
+_RADIUS = 31  # of a window of one axis, at most
+_WIDTH = 5000  # random features, for fields of one axis
+_WIDTH_OF_MORE = 1500  # and of more axes
+_FIRST_NARROWER = 4  # the first layer from zero has this many times fewer features, for fields of one axis
+_ROWS_PER_FEATURE = 20  # values per random feature
+_FEWEST_FEATURES = 50
 _MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
-_ROWS_PER_FEATURE = 20  # values that it takes to determine a coefficient
+_FEWEST_ROWS = 8  # points of each image of a function
+_MOST_VALUES = 4_000_000  # output values to which layers are fitted
+_FEWEST_FUNCTIONS = 300  # to which they are fitted, however many values these have
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a chain: recipes of the first layer, if it begins from nothing, and of the others."""
+    """The settings of a chain.
 
-    first: Recipe
-    other: Recipe
+    Attributes
+    ----------
+    first : settings of the first layer, if the chain starts from zero.
+    other : settings of the other layers.
+    rows : points per function at which layers are fitted.
+    symmetries : that all layers have.
+    """
+
+    first: LayerSettings
+    other: LayerSettings
     rows: int
     symmetries: tuple[Symmetry, ...] = ()
 
     def rows_of_image(self, n: int) -> int:
-        """At how many points each image of n functions counts."""
-        return max(8, min(self.rows, _MOST_ROWS // n) // (1 + len(self.symmetries)))
+        """Return the points per image of each of n functions."""
+        return max(_FEWEST_ROWS, min(self.rows, _MOST_ROWS // n) // (1 + len(self.symmetries)))
 
-    def recipes(self, layers: int, from_nothing: bool) -> list[Recipe]:
-        """One for each layer."""
-        return [self.first if k == 0 and from_nothing else self.other for k in range(layers)]
+    def settings(self, layers: int, from_zero: bool) -> list[LayerSettings]:
+        """Return the settings of each layer."""
+        return [self.first if k == 0 and from_zero else self.other for k in range(layers)]
 
     def with_width(self, width: int, first: int | None = None) -> Plan:
-        """With so many random features in each layer, or others in a first one from nothing."""
+        """Return the plan with this many random features per layer; `first`: in a first layer from zero."""
         begin = replace(self.first, width=first or width)
         return replace(self, first=begin, other=replace(self.other, width=width))
 
 
-def first_plan(grid: Grid) -> Plan:
-    """What works for many fields; windows as wide as the grid along one axis, small along more."""
-    if len(grid.shape) == 1:
+def find_layer_data(
+    training: Training, sensors: Any, periodic: bool | None, seed: int
+) -> tuple[FieldForm, LayerData, np.ndarray]:
+    """Return the form of the training functions, those used as layers see them, and their indices (n,).
+
+    Fields of many points hold so many windows that some of the functions are enough. Raises `InputError` if
+    inputs and outputs are not fields on one uniform grid.
+    """
+    form, u, s = find_fields(training, sensors, periodic)
+    groups = None if training.groups is None else training.groups.numbers
+    data = LayerData(form.grid, u, s, groups=groups)
+    most = max(_FEWEST_FUNCTIONS, _MOST_VALUES // form.grid.size)
+    if len(u) <= most:
+        return form, data, np.arange(len(u))
+    used = np.sort(np.random.default_rng(seed).permutation(len(u))[:most])
+    return form, data.of(used), used
+
+
+def fit_layers(
+    form: FieldForm,
+    data: LayerData,
+    used: np.ndarray,
+    starts: Sequence[ELMDeepONet | None],
+    *,
+    layers: int | None,
+    width: int | None,
+    seed: int,
+    deadline: float,
+    tell: Callable[[str, float, float], None],
+    worth: float = np.inf,
+) -> FittedChain | None:
+    """Fit a chain from the best of some starts; return None if it is not worth its time.
+
+    Parameters
+    ----------
+    form, data, used : the functions, without a start, as `find_layer_data` returns them.
+    starts : fitted global models, or None for a chain from zero.
+    layers, width : as in `LayeredELMDeepONet`.
+    seed : of the random features and of the held-out functions.
+    deadline : time after which no layer and no trial is started.
+    tell : called as ``tell(what, done, total)``.
+    worth : give up if the error on few functions exceeds this part of the error of the last start.
+    """
+    plan = _default_plan(form.grid)
+    first = [None if model is None else form.states(left_out_rows(model)[used]) for model in starts]
+    trials = [replace(data, first=states) for states in first]
+    best: int | None = 0
+    if len(trials) > 1 or worth < np.inf:
+        tell("layers on few functions", 0, 1)
+        limit = np.inf if worth == np.inf else worth * error_before(_few(trials[-1], seed), seed)
+        best = _best_start(trials, plan, seed, limit)
+    if best is None:
+        return None
+    data = trials[best]
+    tell("settings on few functions", 0, 1)
+    plan = _choose_plan(data, plan, seed, deadline)
+    most = _MOST_LAYERS if layers is None else layers
+    widths = _default_width(form.grid, len(data.u)) if width is None else (width, width)
+    done = 0
+
+    def report(record: LayerRecord) -> None:
+        nonlocal done
+        done += 1
+        tell(f"layer {done}: {record.error:.3g}", done, most)
+
+    chain = fit_chain(
+        data,
+        plan.with_width(*widths).settings(most, data.first is None),
+        seed,
+        rows=plan.rows_of_image(len(data.u)),
+        images=plan.symmetries,
+        all_layers=layers is not None,
+        deadline=deadline,
+        tell=report,
+    )
+    before = None if data.first is None else error_before(data, seed)
+    error = chain.error if before is None else min(chain.error, before)
+    rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
+    return FittedChain(
+        inputs=form.inputs,
+        outputs=form.outputs,
+        estimate=ErrorEstimate(error, _interval(data, chain, rows, error), "held out"),
+        form=form,
+        first=starts[best],
+        chain=chain,
+        first_error=before,
+        held_out_error=error,
+        symmetries=plan.symmetries,
+        windows=WindowNovelty.of(data.u, form.grid, plan.other),
+        held_out=_held_out(data, chain, rows, used),
+    )
+
+
+def _default_plan(grid: Grid) -> Plan:
+    """Return settings that suit many fields: windows as wide as one axis, small windows of more axes."""
+    d = len(grid.shape)
+    if d == 1:
         half = (grid.shape[0] - 1) // 2
         spacing = max(1, round(half / _RADIUS))
         window = (min(_RADIUS, half // spacing),)
         shared: dict[str, Any] = {"activation": "tanh", "history": 2}
-        first = Recipe(window, (spacing,), window, widths=(0.1, 0.2), scale=0.8, **shared)
+        first = LayerSettings(window, (spacing,), window, widths=(0.1, 0.2), scale=0.8, **shared)
         return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=48)
-    d = len(grid.shape)
-    radius, beside = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
-    other = Recipe(radius, (1,) * d, (1,) * d, products=beside, differences=True, history=4)
+    radius, products = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
+    other = LayerSettings(radius, (1,) * d, (1,) * d, products=products, differences=True, history=4)
     return Plan(other, other, rows=128)
 
 
-def default_width(grid: Grid, n: int) -> tuple[int, int]:
-    """Random features for a chain on so many functions, and for a first layer from nothing."""
+def _default_width(grid: Grid, n: int) -> tuple[int, int]:
+    """Return the random features of a layer fitted to n functions, and of a first layer from zero."""
     one_axis = len(grid.shape) == 1
     most = _WIDTH if one_axis else _WIDTH_OF_MORE
-    width = int(max(50, min(most, n * grid.size // _ROWS_PER_FEATURE)))
-    return width, min(width, most // _FIRST) if one_axis else width
+    width = int(max(_FEWEST_FEATURES, min(most, n * grid.size // _ROWS_PER_FEATURE)))
+    return width, min(width, most // _FIRST_NARROWER) if one_axis else width
 
 
-def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
-    """Other settings that are worth a trial: for each setting in turn, changes of the best plan so far."""
+def _alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
+    """Yield, for each setting in turn, the plans in which it is changed."""
 
-    def both(**how: Any) -> Plan:
-        return replace(plan, first=replace(plan.first, **how), other=replace(plan.other, **how))
+    def both(**changes: Any) -> Plan:
+        return replace(plan, first=replace(plan.first, **changes), other=replace(plan.other, **changes))
 
     other = plan.other
     if len(grid.shape) == 1:
@@ -113,34 +209,16 @@ def alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
         yield [both(activation="tanh", scale=0.5)]
 
 
-def few_of(problem: LayerData, seed: int) -> LayerData:
-    """The few functions on which settings are tried."""
-    return problem.of(np.random.default_rng(seed).permutation(len(problem.u))[:_FEW])
+def _few(data: LayerData, seed: int) -> LayerData:
+    """Return the few functions of trials."""
+    return data.of(np.random.default_rng(seed).permutation(len(data.u))[:_TRIAL_FUNCTIONS])
 
 
-def best_beginning(problems: Sequence[LayerData], plan: Plan, seed: int, limit: float) -> int | None:
-    """Which of some beginnings leads to the least error on few functions; None if that is above the limit.
-
-    Those that are close are tried again with more features.
-    """
-    smalls = [few_of(problem, seed) for problem in problems]
-    errors = [_tried(small, plan, seed).error for small in smalls]
-    if min(errors) > limit:
-        return None
-    close = [i for i, error in enumerate(errors) if error <= _CLOSE * min(errors)]
-    if len(close) > 1:
-        errors = [
-            _tried(small, plan, seed, _WIDER * _NARROW).error if i in close else np.inf
-            for i, small in enumerate(smalls)
-        ]
-    return int(np.argmin(errors))
-
-
-def _tried(small: LayerData, plan: Plan, seed: int, width: int = _NARROW) -> Chain:
-    """A short chain of narrow layers."""
+def _trial(few: LayerData, plan: Plan, seed: int, width: int = _TRIAL_WIDTH) -> Chain:
+    """Fit a short chain of narrow layers."""
     return fit_chain(
-        small,
-        plan.with_width(width).recipes(2 + (small.first is None), small.first is None),
+        few,
+        plan.with_width(width).settings(2 + (few.first is None), few.first is None),
         seed,
         rows=min(plan.rows, _TRIAL_ROWS) // (1 + len(plan.symmetries)),
         images=plan.symmetries,
@@ -148,144 +226,63 @@ def _tried(small: LayerData, plan: Plan, seed: int, width: int = _NARROW) -> Cha
     )
 
 
-def choose(problem: LayerData, plan: Plan, seed: int, deadline: float) -> Plan:
-    """The plan with the least error on few functions, one setting changed at a time until the deadline."""
-    small = few_of(problem, seed)
-    best, chain = plan, _tried(small, plan, seed)
-    for k in range(len(list(alternatives(plan, problem.grid)))):
-        for trial in list(alternatives(best, problem.grid))[k]:
+def _best_start(starts: Sequence[LayerData], plan: Plan, seed: int, limit: float) -> int | None:
+    """Return the index of the start of least error on few functions; None if that exceeds the limit.
+
+    Starts that are close are tried again with more features.
+    """
+    few = [_few(data, seed) for data in starts]
+    errors = [_trial(data, plan, seed).error for data in few]
+    if min(errors) > limit:
+        return None
+    close = [i for i, error in enumerate(errors) if error <= _CLOSE * min(errors)]
+    if len(close) > 1:
+        errors = [
+            _trial(data, plan, seed, _WIDER * _TRIAL_WIDTH).error if i in close else np.inf
+            for i, data in enumerate(few)
+        ]
+    return int(np.argmin(errors))
+
+
+def _choose_plan(data: LayerData, plan: Plan, seed: int, deadline: float) -> Plan:
+    """Return the plan of least error on few functions, changing one setting at a time until the deadline."""
+    few = _few(data, seed)
+    best, chain = plan, _trial(few, plan, seed)
+    for k in range(len(list(_alternatives(plan, data.grid)))):
+        for changed in list(_alternatives(best, data.grid))[k]:
             if perf_counter() > deadline:
                 return best
-            other = _tried(small, trial, seed)
+            other = _trial(few, changed, seed)
             if other.error < _BETTER * chain.error:
-                best, chain = trial, other
-    if perf_counter() > deadline:
-        return best
-    if problem.s.size > _IMAGES:
+                best, chain = changed, other
+    if perf_counter() > deadline or data.s.size > _MOST_VALUES_FOR_IMAGES:
         return best
     # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
-    unseen = small.of(np.flatnonzero(held_out_of(len(small.u), seed, small.groups)))
-    ratios = {symmetry: _ratio(symmetry, chain, unseen) for symmetry in symmetries_of(problem.grid)}
+    held_out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
+    ratios = {symmetry: _error_ratio(symmetry, chain, held_out) for symmetry in symmetries_of(data.grid)}
     symmetry = min(ratios, key=lambda known: ratios[known])
-    holds = ratios[symmetry] < _HOLDS
-    return replace(best, symmetries=(symmetry,) if holds else ())
+    return replace(best, symmetries=(symmetry,) if ratios[symmetry] < _SYMMETRY_HOLDS else ())
 
 
-def _ratio(symmetry: Symmetry, chain: Chain, unseen: LayerData) -> float:
-    """The error of images of new functions over that of the functions, by a chain that has seen no images."""
-    first = unseen.first
-    own = chain(unseen.u, first, unseen.grid)
-    image = chain(symmetry(unseen.u), None if first is None else symmetry(first), unseen.grid)
-    return relative_l2(image, symmetry(unseen.s)) / max(relative_l2(own, unseen.s), np.finfo(float).tiny)
+def _error_ratio(symmetry: Symmetry, chain: Chain, held_out: LayerData) -> float:
+    """Return the error for images of held-out functions over that for the functions themselves."""
+    first = held_out.first
+    own = chain(held_out.u, first, held_out.grid)
+    image = chain(symmetry(held_out.u), None if first is None else symmetry(first), held_out.grid)
+    least = np.finfo(float).tiny
+    return relative_l2(image, symmetry(held_out.s)) / max(relative_l2(own, held_out.s), least)
 
 
-_MOST_VALUES = 4_000_000  # of all functions that layers are fitted to
-_LEAST_USED = 300  # functions
+def _held_out(data: LayerData, chain: Chain, rows: np.ndarray, used: np.ndarray) -> HeldOutFields:
+    """Return the held-out functions with their predictions."""
+    held_out = data.of(rows)
+    predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
+    return HeldOutFields(used[rows], held_out.s, predicted, update, held_out.groups)
 
 
-def find_problem(
-    training: Training, sensors: Any, periodic: bool | None, seed: int
-) -> tuple[FieldForm, LayerData, np.ndarray]:
-    """The training functions as layers see them, without a beginning, and which of them (n,) are used.
-
-    Fields of many points hold so many windows that some functions are enough. Raises `InputError` if
-    inputs and outputs are not fields on one uniform grid.
-    """
-    form, u, s = find_fields(training, sensors, periodic)
-    groups = None if training.groups is None else training.groups.numbers
-    problem = LayerData(form.grid, u, s, groups=groups)
-    most = max(_LEAST_USED, _MOST_VALUES // form.grid.size)
-    if len(u) <= most:
-        return form, problem, np.arange(len(u))
-    used = np.sort(np.random.default_rng(seed).permutation(len(u))[:most])
-    return form, problem.of(used), used
-
-
-def fit_layers(
-    form: FieldForm,
-    problem: LayerData,
-    used: np.ndarray,
-    beginnings: Sequence[ELMDeepONet | None],
-    *,
-    layers: int | None,
-    width: int | None,
-    seed: int,
-    deadline: float,
-    tell: Callable[[str, float, float], None],
-    worth: float = np.inf,
-) -> FittedChain | None:
-    """A chain from the best of some beginnings: fitted global models, or None for none.
-
-    Parameters
-    ----------
-    form, problem, used : the functions, without a beginning, as `find_problem` gives them.
-    layers, width : as in `LayeredELMDeepONet`.
-    seed : of the random features, and of the functions that are held out.
-    deadline : no layer is begun after it, and no setting is tried.
-    worth : times the error of the last beginning's left-out predictions, above which, on few functions, a
-        chain is given up: then None.
-    """
-    plan = first_plan(form.grid)
-    starts = [None if model is None else form.states(left_out_rows(model)[used]) for model in beginnings]
-    trials = [replace(problem, first=start) for start in starts]
-    best: int | None = 0
-    if len(trials) > 1 or worth < np.inf:
-        tell("layers on few functions", 0, 1)
-        limit = np.inf if worth == np.inf else worth * error_before(few_of(trials[-1], seed), seed)
-        best = best_beginning(trials, plan, seed, limit)
-    if best is None:
-        return None
-    problem = trials[best]
-    tell("settings on few functions", 0, 1)
-    plan = choose(problem, plan, seed, deadline)
-    most = MOST_LAYERS if layers is None else layers
-    widths = default_width(form.grid, len(problem.u)) if width is None else (width, width)
-    done: list[float] = []
-
-    def told(record: LayerRecord) -> None:
-        done.append(record.error)
-        tell(f"layer {len(done)}: {record.error:.3g}", len(done), most)
-
-    chain = fit_chain(
-        problem,
-        plan.with_width(*widths).recipes(most, problem.first is None),
-        seed,
-        rows=plan.rows_of_image(len(problem.u)),
-        images=plan.symmetries,
-        all_layers=layers is not None,
-        deadline=deadline,
-        tell=told,
-    )
-    before = None if problem.first is None else error_before(problem, seed)
-    error = chain.error if before is None else min(chain.error, before)
-    return FittedChain(
-        inputs=form.inputs,
-        outputs=form.outputs,
-        estimate=ErrorEstimate(error, _interval(problem, chain, error, seed), "held out"),
-        form=form,
-        first=beginnings[best],
-        chain=chain,
-        first_error=before,
-        held_out_error=error,
-        symmetries=plan.symmetries,
-        windows=WindowNovelty.of(problem.u, form.grid, plan.other),
-        held_out=_held_out(problem, chain, used, seed),
-    )
-
-
-def _held_out(problem: LayerData, chain: Chain, used: np.ndarray, seed: int) -> HeldOutFields:
-    """The functions that were held out of all layers, and what these say of them."""
-    rows = np.flatnonzero(held_out_of(len(problem.u), seed, problem.groups))
-    unseen = problem.of(rows)
-    predicted, update = chain.with_last_update(unseen.u, unseen.first, problem.grid)
-    return HeldOutFields(used[rows], unseen.s, predicted, update, unseen.groups)
-
-
-def _interval(problem: LayerData, chain: Chain, error: float, seed: int) -> tuple[float, float] | None:
-    """Of the error, from those of the functions held out."""
+def _interval(data: LayerData, chain: Chain, rows: np.ndarray, error: float) -> tuple[float, float] | None:
+    """Return the 90 % interval of the error, from the errors of the held-out functions."""
     if chain.errors is None:
         return None
-    independent = len(problem.u)
-    if problem.groups is not None:
-        independent = len(np.unique(problem.groups[held_out_of(independent, seed, problem.groups)]))
-    return error_interval(chain.errors, problem.s[0].size, stated=error, independent=independent)
+    independent = len(data.u) if data.groups is None else len(np.unique(data.groups[rows]))
+    return error_interval(chain.errors, data.s[0].size, stated=error, independent=independent)

@@ -1,4 +1,4 @@
-"""From the user's functions to channels on a grid, and back."""
+"""Conversion between the user's functions and channels on a grid."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from elmonet.forms.training import Training, place_points
 from elmonet.layered.features import resampled
 from elmonet.layered.grid import Grid, find_grid, find_periodic
 
-__all__ = ["FieldForm", "Part", "find_fields"]
-
-_MOST_NUMBERS = 32  # of an input that is not a field: each becomes a constant channel
+_MOST_NUMBERS = 32  # values of an input that is not a field; each becomes a constant channel
+_FEWEST_POINTS = 4  # along each axis
 
 
 @dataclass(frozen=True)
-class Part:
-    """One input as the user gives it: `channels` fields on the grid, or numbers."""
+class InputChannels:
+    """The channels that one input of the user becomes: fields on the grid, or constants from numbers."""
 
     name: str | None
     shape: tuple[int, ...]
@@ -33,43 +32,43 @@ class Part:
 
 @dataclass(frozen=True)
 class FieldForm:
-    """How functions come, and the channels that layers see of them.
+    """The form of the user's functions, and of the channels that layers see.
 
     Attributes
     ----------
     grid : the training grid.
     order : (M,), the order that sorts the points onto it.
-    inputs : the form of the inputs, and
-    parts : what each of them is.
+    inputs : the form of the inputs.
+    parts : the channels of each input.
     outputs : the form of the outputs.
     shift, scale : (C,), of the input channels: layers see (u - shift) / scale.
-    size : of the outputs: layers see rows of `outputs` divided by it.
+    size : root mean square of the outputs: layers see outputs divided by it.
     """
 
     grid: Grid
     order: np.ndarray
     inputs: InputForm
-    parts: tuple[Part, ...]
+    parts: tuple[InputChannels, ...]
     outputs: OutputForm
     shift: np.ndarray
     scale: np.ndarray
     size: float
 
     def channels(self, X: Any, grid: Grid, order: np.ndarray) -> np.ndarray:
-        """Inputs of the user, known at the points of a grid that `order` sorts, as layers see them."""
+        """Return the user's inputs at the points of a grid, which `order` sorts, as (n, C, *shape)."""
         u = grid.without_repeats(_channels(X, self.parts, grid, order))
         like = (-1, *[1] * len(grid.shape))
         return (u - self.shift.reshape(like)) / self.scale.reshape(like)
 
     def points_of(self, X: Any) -> int:
-        """At how many points inputs of the user are known."""
+        """Return at how many points the user's inputs are known."""
         field = next(part for part in self.parts if part.is_field)
         named = X if field.name is None or isinstance(X, dict) else {str(i): v for i, v in enumerate(X)}
         values = X if field.name is None else named[field.name]
         return prod(np.shape(values)[1:]) // field.channels
 
     def at_training_grid(self, X: Any, grid: Grid, order: np.ndarray) -> Any:
-        """Inputs known on another grid, as the user would give them on the training grid."""
+        """Resample inputs from another grid to the training grid, in the user's form."""
         back = np.argsort(self.order)
         found: dict[Any, np.ndarray] = {}
         for part, values in zip(self.parts, _arrays(X, self.parts), strict=True):
@@ -81,13 +80,13 @@ class FieldForm:
         return found.get(None, found)
 
     def states(self, rows: np.ndarray) -> np.ndarray:
-        """Training rows (N, c M) of `outputs` as layers see them, (N, c, *shape)."""
+        """Return output rows (N, c M) on the training grid as layers see them, (N, c, *shape)."""
         c = max(1, self.outputs.components)
         fields = rows.reshape(len(rows), c, -1)[..., self.order].reshape(len(rows), c, *self.grid.given)
         return self.grid.without_repeats(fields.astype(np.float64)) / self.size
 
     def values(self, states: np.ndarray, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
-        """What layers say on a grid, as the user's outputs at its points in their own order."""
+        """Return outputs of layers on a grid in the user's form, at its points in their own order."""
         fields = grid.with_repeats(states) * self.size
         rows = fields.reshape(*fields.shape[:2], -1)[..., np.argsort(order)]
         return self.outputs.unpacked(rows.reshape(len(rows), -1), shape)
@@ -96,28 +95,28 @@ class FieldForm:
 def find_fields(
     training: Training, sensors: Any, periodic: bool | None
 ) -> tuple[FieldForm, np.ndarray, np.ndarray]:
-    """The form of training functions, their input channels and their outputs as layers see them.
+    """Find the form of training functions; return it, and their inputs and outputs as layers see them.
 
     Raises `InputError` if inputs and outputs are not fields on one uniform grid.
     """
     if training.outputs.scattered:
-        raise InputError("layers need outputs on one grid; these are known at points of their own.")
+        raise InputError("layers need outputs on one grid; each of these functions has points of its own.")
     if training.has_gaps:
         raise InputError("layers need outputs without gaps. Remove the functions with missing values.")
     grid, order = find_grid(training.outputs.points)
-    if min(grid.given) < 4:
+    if min(grid.given) < _FEWEST_POINTS:
         raise InputError(
-            f"layers look at windows of a grid, and a grid of {' x '.join(map(str, grid.given))} points is "
-            "too small: there must be at least 4 along each axis."
+            f"a grid of {' x '.join(map(str, grid.given))} points is too small for layers, which need at "
+            f"least {_FEWEST_POINTS} along each axis. Use ELMDeepONet, which takes any points."
         )
     if sensors is not None:
-        there = coordinates(place_points(sensors)[0])
-        if there.shape != training.outputs.points.shape or not np.allclose(there, training.outputs.points):
+        places, points = coordinates(place_points(sensors)[0]), training.outputs.points
+        if places.shape != points.shape or not np.allclose(places, points):
             raise InputError(
                 "layers need inputs and outputs on the same grid; the sensors differ from the points. Use "
                 "elmonet.resample to get the inputs at the points."
             )
-    parts = _parts_of(training, grid)
+    parts = _find_parts(training, grid)
     X = training.inputs.as_given(training.X)
     u = _channels(X, parts, grid, order)
     c = max(1, training.outputs.components)
@@ -133,29 +132,30 @@ def find_fields(
     return form, form.channels(X, grid, order), form.states(training.y)
 
 
-def _parts_of(training: Training, grid: Grid) -> tuple[Part, ...]:
+def _find_parts(training: Training, grid: Grid) -> tuple[InputChannels, ...]:
+    """Return the channels of each input."""
     inputs, M = training.inputs, prod(grid.given)
     names = inputs.names or (None,)
     shapes = inputs.shapes or (inputs.given,)
     parts = []
     for name, shape in zip(names, shapes, strict=True):
         size = prod(shape)
-        # Channels come first, as (C, H, W), or there is one: (H, W), or (M,).
+        # Channels come first, (C, H, W); a single one may come as (H, W) or (M,).
         is_field = size == M or (len(shape) > 1 and prod(shape[1:]) == M)
         if not is_field and (size > _MOST_NUMBERS or len(names) == 1):
             raise InputError(
-                f"layers need inputs and outputs on one grid: the outputs are known at {M} points, and the "
+                f"layers need inputs and outputs on one grid; the outputs are known at {M} points, but the "
                 f"input {'' if name is None else repr(name) + ' '}has {size} values. Use elmonet.resample, "
                 "or ELMDeepONet, which takes inputs and outputs at different points."
             )
-        parts.append(Part(name, shape, size // M if is_field else size, is_field))
+        parts.append(InputChannels(name, shape, size // M if is_field else size, is_field))
     if not any(part.is_field for part in parts):
         raise InputError("layers need at least one input that is a field on the grid of the outputs.")
     return tuple(parts)
 
 
-def _arrays(X: Any, parts: tuple[Part, ...]) -> list[np.ndarray]:
-    """The arrays of all parts."""
+def _arrays(X: Any, parts: tuple[InputChannels, ...]) -> list[np.ndarray]:
+    """Return the array of each input, checked."""
     if parts[0].name is None:
         given = [X]
     else:
@@ -172,8 +172,8 @@ def _arrays(X: Any, parts: tuple[Part, ...]) -> list[np.ndarray]:
     return arrays
 
 
-def _on_grid(values: np.ndarray, part: Part, grid: Grid, order: np.ndarray) -> np.ndarray:
-    """One input as fields (n, channels, *given)."""
+def _on_grid(values: np.ndarray, part: InputChannels, grid: Grid, order: np.ndarray) -> np.ndarray:
+    """Return one input as fields (n, channels, *given)."""
     n = len(values)
     if values.ndim < 2 or values.size != n * part.channels * len(order):
         raise InputError(
@@ -183,8 +183,8 @@ def _on_grid(values: np.ndarray, part: Part, grid: Grid, order: np.ndarray) -> n
     return values.reshape(n, part.channels, -1)[..., order].reshape(n, part.channels, *grid.given)
 
 
-def _channels(X: Any, parts: tuple[Part, ...], grid: Grid, order: np.ndarray) -> np.ndarray:
-    """All inputs as channels (n, C, *given); numbers are constant."""
+def _channels(X: Any, parts: tuple[InputChannels, ...], grid: Grid, order: np.ndarray) -> np.ndarray:
+    """Return all inputs as channels (n, C, *given); numbers become constant channels."""
     channels = []
     for part, values in zip(parts, _arrays(X, parts), strict=True):
         if part.is_field:

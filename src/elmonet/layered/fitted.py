@@ -28,7 +28,7 @@ from elmonet.uncertainty.novelty import TrainingRecord
 
 @dataclass(frozen=True)
 class ChainQuery:
-    """Functions and points of a prediction by a chain.
+    """LayerSamples and points of a prediction by a chain.
 
     X : the functions, checked, as the user gives them.
     grid, order : the grid where they are known, and the order that sorts its points.
@@ -168,7 +168,7 @@ class FittedChain(FittedModel):
             start = f"a global model with branch {branch}, error {percent(self.first_error)}"
         choice = [Fact("Starts from", start)]
         for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
-            recipe = layer.features.recipe
+            recipe = layer.features.settings
             window = " x ".join(str(2 * r + 1) for r in recipe.radius)
             choice.append(
                 Fact(

@@ -15,7 +15,7 @@ from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features.base import seed_from
 from elmonet.forms.training import understand
-from elmonet.layered.choice import find_problem, fit_layers
+from elmonet.layered.choice import find_layer_data, fit_layers
 from elmonet.layered.fitted import FittedChain, fitted_first
 from elmonet.layered.saving import chain_from_store, chain_to_store
 from elmonet.progress import progress_bar
@@ -97,7 +97,7 @@ class LayeredELMDeepONet(OperatorEstimator):
             )
         seed = seed_from(self.random_state)
         training = understand(self, X, y, points, sensors=sensors, groups=groups)
-        form, problem, used = find_problem(training, sensors, self.periodic, seed)
+        form, problem, used = find_layer_data(training, sensors, self.periodic, seed)
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         with bar as hook:
             tell = hook or (lambda what, done, total: None)

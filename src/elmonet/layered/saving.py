@@ -20,8 +20,8 @@ from elmonet.estimators.saving import (
 )
 from elmonet.layered.bands import ChainErrorBars, WindowNovelty
 from elmonet.layered.chain import Chain, LayerRecord
-from elmonet.layered.features import Features, Recipe
-from elmonet.layered.fields import FieldForm, Part
+from elmonet.layered.features import LayerFeatures, LayerSettings
+from elmonet.layered.fields import FieldForm, InputChannels
 from elmonet.layered.fitted import FittedChain
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
@@ -70,7 +70,7 @@ def chain_from_store(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> F
         grid,
         arrays["order"],
         restored_inputs(header["inputs"], arrays),
-        tuple(Part(**_tuples(part)) for part in header["parts"]),
+        tuple(InputChannels(**_tuples(part)) for part in header["parts"]),
         restored_outputs(header["outputs"], arrays),
         arrays["shift"],
         arrays["scale"],
@@ -113,7 +113,7 @@ def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights
     if weights:
         arrays |= {f"layer{k}.{name}": array for name, array in zip("Ab", features.weights, strict=True)}
     return {
-        "recipe": asdict(features.recipe),
+        "recipe": asdict(features.settings),
         "seed": features.seed,
         "channels": features.channels,
         "alpha": layer.alpha,
@@ -124,10 +124,10 @@ def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights
 def _restored_layer(
     k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
 ) -> Layer:
-    recipe = Recipe(**_tuples(record["recipe"]))
+    recipe = LayerSettings(**_tuples(record["recipe"]))
     channels = tuple(record["channels"])
     kept = (arrays[f"layer{k}.{name}"] for name in ("mean", "deviation"))
-    features = Features(recipe, record["seed"], grid, channels, *kept)
+    features = LayerFeatures(recipe, record["seed"], grid, channels, *kept)
     if f"layer{k}.A" in arrays:
         features.__dict__["weights"] = arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]
     if digest(list(features.weights)) != record["drawn"]:

@@ -74,6 +74,7 @@ class Ridge(Solver):
         G: np.ndarray,
         sizes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
+        factors: dict[str, Factor] | None = None,
     ) -> Solution:
         """Solve for W, in double precision.
 
@@ -84,15 +85,16 @@ class Ridge(Solver):
         G : (M, N), outputs.
         sizes : (N,), the reference of relative errors. None: the norms of the columns of G.
         groups : (N,), integers; functions of the same group are left out together. None: one at a time.
+        factors : factors of the same B from an earlier solve, to reuse; an empty dictionary collects them.
 
         Returns
         -------
         solution : `Solution`.
         """
         self.checked()
-        return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64))
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64), factors)
 
-    def solve_problem(self, problem: Problem) -> Solution:
+    def solve_problem(self, problem: Problem, factors: dict[str, Factor] | None = None) -> Solution:
         """Return the `Solution` of a problem whose matrices have been checked."""
         alpha, candidates = self.checked()
         if alpha == 0:
@@ -100,7 +102,7 @@ class Ridge(Solver):
         if problem.is_zero():
             return problem.zero_solution()
         penalty = problem.span.penalty() if self.penalty == "W" else np.ones((1, 1))
-        path = _InMemoryPath(problem, penalty, by=self.alpha if alpha is None else "loo")
+        path = _InMemoryPath(problem, penalty, by=self.alpha if alpha is None else "loo", factors=factors)
         if isinstance(candidates, int):
             path.choose(candidates)
         else:
@@ -204,11 +206,16 @@ def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
 
 
 class _InMemoryPath(AlphaPath):
-    """The path of a `Problem`, `by` "loo" or "gcv"; `penalty` (1 or r, 1) multiplies alpha per row of C."""
+    """The path of a `Problem`, `by` "loo" or "gcv"; `penalty` (1 or r, 1) multiplies alpha per row of C.
 
-    def __init__(self, problem: Problem, penalty: np.ndarray, by: str):
+    `factors` of the same B from an earlier solve are reused, and new ones are added to it.
+    """
+
+    def __init__(
+        self, problem: Problem, penalty: np.ndarray, by: str, factors: dict[str, Factor] | None = None
+    ):
         super().__init__(problem.B.shape, penalty)
-        self.problem, self.by = problem, by
+        self.problem, self.by, self.factors = problem, by, {} if factors is None else factors
 
     def given(self, alphas: np.ndarray) -> None:
         """Evaluate these alphas, by the cheapest factorisation that resolves them all."""
@@ -236,6 +243,11 @@ class _InMemoryPath(AlphaPath):
 
     def coarse(self) -> Factor:
         """Reduce the Gram matrix to tridiagonal form, or compute its eigenvalues."""
+        if "coarse" not in self.factors:
+            self.factors["coarse"] = self._new_coarse()
+        return self.factors["coarse"]
+
+    def _new_coarse(self) -> Factor:
         B, groups = self.problem.B, self.problem.groups
         p1, N = B.shape
         if p1 < N:
@@ -247,6 +259,8 @@ class _InMemoryPath(AlphaPath):
 
     def fine(self, least: float) -> Factor | None:
         """Compute the SVD of B, unless it would take minutes."""
+        if "fine" in self.factors:
+            return self.factors["fine"]
         if min(self.shape) > _MAX_SVD_SIDE:
             warnings.warn(
                 f"the error may fall further below alpha = {self.problem.alpha_outside(least):.2g}, the "
@@ -256,7 +270,8 @@ class _InMemoryPath(AlphaPath):
                 stacklevel=6,
             )
             return None
-        return Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
+        self.factors["fine"] = Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
+        return self.factors["fine"]
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
         return factor.sweep(self.problem.QtG, alphas, self.penalty)
