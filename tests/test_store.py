@@ -206,7 +206,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(data, tmp_path):
     before = path.read_bytes()
     script = """
         import os, signal, numpy as np
-        from elmonet import store
+        from elmonet.modelfile import store
         def die(*arguments):
             os.kill(os.getpid(), signal.SIGKILL)
         os.replace = die  # everything is written, nothing renamed

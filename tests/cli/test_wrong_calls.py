@@ -122,11 +122,11 @@ CONTENT = [
         "'data.npz' is a file of functions .npz. and not a model.* first",
     ),
     ("predict poem.md data.npz -o p.npz", "'poem.md' is not a model.*elmonet fit makes"),
-    ("predict half.elmonet data.npz -o p.npz", "'half.elmonet' is not a whole elmonet model.*not complete"),
+    ("predict half.elmonet data.npz -o p.npz", "'half.elmonet' is not a complete elmonet model.*truncated"),
     ("predict empty.elmonet data.npz -o p.npz", "'empty.elmonet' is empty"),
     ("predict model.elmonet model.elmonet -o p.npz", "'model.elmonet' is a model, not a file of functions"),
     ("plot data.npz model.elmonet -o p.png", "'data.npz' is a file of functions .npz. and not a model"),
-    ("info half.elmonet", "'half.elmonet' is not a whole elmonet model"),
+    ("info half.elmonet", "'half.elmonet' is not a complete elmonet model"),
     ("info model.elmont", "no file or folder 'model.elmont'. Did you mean 'model.elmonet'"),
     # What a model is given.
     ("predict model.elmonet short.npz -o p.npz", SAMPLED.format(r"u \(20, 50\)")),

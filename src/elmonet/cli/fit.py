@@ -39,7 +39,7 @@ from elmonet.cli.inputs import (
 from elmonet.cli.predict import coverage_found
 from elmonet.data import OperatorData, Scattered
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import destination
+from elmonet.modelfile.store import writable_path
 from elmonet.summary import percent
 
 __all__ = ["fit", "require_report_place", "require_usable", "write_fit_report"]
@@ -282,7 +282,7 @@ def fit(
     if report is not None:
         write_fit_report(told, report, model, data, functions)
     if checkpoint is not None:
-        destination(checkpoint).unlink(missing_ok=True)
+        writable_path(checkpoint).unlink(missing_ok=True)
     seconds = perf_counter() - begun
     told.fact(seconds=seconds, wrote=str(out))
     told.line(f"{seconds:.1f} s; wrote {out}" + (f" and {report}" if report else ""))

@@ -17,7 +17,7 @@ from elmonet.data.lazy import last_axis_first, load
 from elmonet.data.places import Contents
 from elmonet.errors import FileError, InputError
 from elmonet.forms.inputs import count_of
-from elmonet.modelfile.store import destination
+from elmonet.modelfile.store import writable_path
 
 __all__ = [
     "Found",
@@ -98,7 +98,7 @@ def open_model(path: Path) -> Any:
 
 def require_place(out: Path, *read: Path, model: bool = False) -> None:
     """Raise if a file cannot be written there, or should not: it is one of those that are `read`."""
-    destination(out)
+    writable_path(out)
     _require_other(out, read)
     if model and out.suffix.lower() in _DATA:
         raise FileError(

@@ -13,7 +13,7 @@ import numpy as np
 from elmonet.data.formats.detect import ZARR_MARKS
 from elmonet.data.limits import extra
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import destination, replacing
+from elmonet.modelfile.store import writable_path, atomic_write
 
 __all__ = ["require_writable", "write_data"]
 
@@ -28,7 +28,7 @@ def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     require_writable(path)
     if not arrays:
         raise InputError(f"there is no array to write to {str(path)!r}.")
-    with replacing(path, folder=_is_folder(path)) as new:
+    with atomic_write(path, folder=_is_folder(path)) as new:
         plain = {str(name): _plain(array, str(name)) for name, array in arrays.items()}
         _WRITERS[path.suffix.lower()](new, plain)
 
@@ -38,7 +38,7 @@ def require_writable(path: Path) -> None:
     if path.suffix.lower() not in _WRITERS:
         endings = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)
         raise FileError(f"cannot write {str(path)!r}: its ending must be one of {endings}.")
-    real = destination(path, folder=_is_folder(path))
+    real = writable_path(path, folder=_is_folder(path))
     if real.is_dir() and not _may_replace(real):
         raise FileError(
             f"cannot write {str(path)!r}: the folder holds other things than arrays, which would be lost. "
