@@ -11,7 +11,7 @@ from elmonet import FileError
 from elmonet.data.formats import open_arrays
 from elmonet.data.write import write_data
 from elmonet.modelfile import store
-from elmonet.modelfile.store import writable_path, atomic_write
+from elmonet.modelfile.store import atomic_write, writable_path
 
 
 def save_model(path):

@@ -1,7 +1,7 @@
 """Model files: arrays and a JSON header in the safetensors format, written atomically.
 
-No pickle: loading executes nothing. Writing is atomic: the file at `path` is either the old one or the complete
-new one, whatever happens in between. A SHA-256 digest of header and arrays detects every damaged bit.
+No pickle: loading executes nothing. Writing is atomic: the file at `path` is either the old one or the
+complete new one, whatever happens in between. A SHA-256 digest of header and arrays detects damage.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def atomic_write(path: str | os.PathLike[str], *, folder: bool = False) -> Itera
             raise
     except OSError as error:
         raise FileError(
-            f"cannot write {os.fspath(path)!r}: {error.strerror or error}. Make room there, or choose another "
-            "place. What was there before is unchanged."
+            f"cannot write {os.fspath(path)!r}: {error.strerror or error}. Make room there, or choose "
+            "another place. What was there before is unchanged."
         ) from error
     finally:
         if workspace is not None:
@@ -151,9 +151,9 @@ _SPECIAL_FILES = {
 def writable_path(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
     """Resolve `path` to the place where a file, or with `folder` a folder of files, will be written.
 
-    Symbolic links are followed, also to a file that does not exist yet. Raises `FileError` for devices, sockets
-    and pipes, for circular links, if the parent folder does not exist, for a folder where a file is to be
-    written, and the other way round.
+    Symbolic links are followed, also to a file that does not exist yet. Raises `FileError` for devices,
+    sockets and pipes, for circular links, if the parent folder does not exist, for a folder where a file is
+    to be written, and the other way round.
     """
     real = Path(os.path.realpath(path))
     try:
