@@ -163,7 +163,7 @@ def test_files_that_are_not_ours(data, tmp_path):
     with pytest.raises(FileError, match=r"newer elmonet \(file version 3, .* Install a newer"):
         load(path)
     path.write_bytes(whole[:-40])
-    with pytest.raises(FileError, match="not complete"):
+    with pytest.raises(FileError, match="truncated"):
         load(path)
     flipped = bytearray(whole)
     flipped[-20] ^= 1
