@@ -14,7 +14,7 @@ import numpy as np
 
 from elmonet import ElmonetError
 from elmonet.data.formats import open_arrays
-from elmonet.data.read import describe_file, read
+from elmonet.data.reading import describe_file, read
 
 MEMORY = 2 << 30
 HUGE = (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff", b"\x00\x00\x00\x40", b"\xff" * 8, b"\x00" * 7 + b"\x10")

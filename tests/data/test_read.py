@@ -6,7 +6,7 @@ import pytest
 from elmonet import InputError, NotEnoughMemory
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data import limits as guard
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
 from elmonet.data.write import write_data
 
 rng = np.random.default_rng(0)

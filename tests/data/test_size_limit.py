@@ -13,7 +13,7 @@ from elmonet.data import limits as size_limit
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.pickled import NUMPY, unpickle
 from elmonet.data.limits import SizeLimit
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
 
 ZEROS = np.zeros((1000, 1000))  # 7.63 MiB, of which deflate makes some 8 KiB
 REFUSED = r"unpacks to .* or more; the limit is 977 KiB.*--max-size \d+GB, or max_bytes"

@@ -382,7 +382,7 @@ def _fit_blocks(
     seed: int,
 ) -> Any:
     from elmonet import ELMDeepONet, Linear, fit_blocks
-    from elmonet.data.read import open_pairs
+    from elmonet.data.reading import open_pairs
     from elmonet.progress import progress_bar
 
     u, s, points, roles = open_pairs(path, **names)
@@ -413,6 +413,7 @@ def _tell_solution(told: Told, model: Any, more: str = "") -> None:
 
 def _stored_bytes(path: Path) -> int:
     """The size of a file or folder that can be read in blocks; 0 of any other."""
+    from elmonet.data.formats import find_reader
     from elmonet.data.limits import stored_bytes
 
-    return stored_bytes(path) if path.suffix.lower() in (".zarr", ".h5", ".hdf5", "", ".npy") else 0
+    return stored_bytes(path) if find_reader(path).on_disk else 0

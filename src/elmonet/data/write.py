@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.data.formats.detect import ZARR_MARKS
+from elmonet.data.formats.zarr_group import ZARR_FILES
 from elmonet.data.limits import extra
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import writable_path, atomic_write
+from elmonet.modelfile.store import atomic_write, writable_path
 
 __all__ = ["require_writable", "write_data"]
 
@@ -60,7 +60,7 @@ def _plain(array: Any, name: str) -> np.ndarray:
 def _may_replace(folder: Path) -> bool:
     """Whether a folder is of zarr, or holds npy files and nothing else."""
     names = [entry.name for entry in folder.iterdir()]
-    return any(name in ZARR_MARKS for name in names) or all(name.endswith(".npy") for name in names)
+    return any(name in ZARR_FILES for name in names) or all(name.endswith(".npy") for name in names)
 
 
 def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:

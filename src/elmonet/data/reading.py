@@ -349,7 +349,7 @@ def _name(source: Any) -> str:
     return str(source.attrs.get("name", ""))
 
 
-_BLOCK = 1 << 26  # bytes that are looked at at a time
+_BLOCK_BYTES = 1 << 26  # bytes that are looked at at a time
 
 
 def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flags: Any) -> dict[str, Any]:
@@ -385,7 +385,7 @@ def _looked_at(array: Any) -> dict[str, Any]:
     shape, dtype = tuple(int(n) for n in array.shape), np.dtype(array.dtype)
     least, most, nan = math.inf, -math.inf, 0
     if dtype.kind in "biuf" and 0 not in shape:
-        rows = max(1, _BLOCK // max(1, dtype.itemsize * math.prod(shape[1:])))
+        rows = max(1, _BLOCK_BYTES // max(1, dtype.itemsize * math.prod(shape[1:])))
         for start in range(0, shape[0] if shape else 1, rows):
             block = np.asarray(array[start : start + rows] if shape else array)
             missing = np.isnan(block) if dtype.kind == "f" else np.zeros(block.shape, bool)
