@@ -51,7 +51,7 @@ CONTENT = [
     ("fit poem.md -o m", f"'poem.md' is not a kind of file that elmonet reads.*{FORMATS}"),
     ("fit thing.pkl -o m", r"thing\.pkl.* does not run.* save plain arrays: np\.savez"),
     ("fit empty.npz -o m", "'empty.npz' is empty.* Write or download it again"),
-    ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, not complete .* again"),
+    ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, truncated .* again"),
     ("fit table.csv -o m", "'table.csv' cannot be opened.* columns changed from 3 to 2 at row 2"),
     ("fit words.npz -o m", "There are: none|no array|not numbers"),
     ("fit complex.npz -o m", "input functions are complex numbers. Give real and imaginary parts"),
@@ -179,7 +179,7 @@ CONTENT = [
     ("convert strange.npz d.h5", r"There are: first \(20, 100\).*--input NAME"),
     ("convert model.elmonet d.npz", "'model.elmonet' is a model, not a file of functions"),
     ("convert thing.pkl d.npz", r"thing\.pkl.* does not run"),
-    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' cannot be a name in MATLAB"),
+    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' is not a name in MATLAB"),
     ("reproduce burgers", "experiment must be one of 'antiderivative'.*'burgers'"),
 ]
 CALLS = [

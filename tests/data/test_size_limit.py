@@ -47,9 +47,9 @@ def test_npz(npz):
 
 def test_the_limit_without_a_setting(npz, monkeypatch):
     size = npz.stat().st_size
-    assert SizeLimit(npz).most == 2**30
-    monkeypatch.setattr(size_limit, "_ALWAYS", 1000)
-    assert SizeLimit(npz).most == 200 * size
+    assert SizeLimit(npz).limit == 2**30
+    monkeypatch.setattr(size_limit, "_ALWAYS_ALLOWED", 1000)
+    assert SizeLimit(npz).limit == 200 * size
     with pytest.raises(FileError, match="may be an attack"):
         read(npz)
     packed = np.random.default_rng(0).integers(0, 2, ZEROS.shape).astype(float)  # two values pass

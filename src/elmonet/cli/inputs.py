@@ -14,7 +14,7 @@ from elmonet.cli.console import Told, one_or_more
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import data_endings, open_arrays
 from elmonet.data.lazy import last_axis_first, load
-from elmonet.data.places import Contents
+from elmonet.data.roles import Contents
 from elmonet.errors import FileError, InputError
 from elmonet.forms.inputs import count_of
 from elmonet.modelfile.store import writable_path

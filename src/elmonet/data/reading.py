@@ -15,9 +15,10 @@ import numpy as np
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.hdf5 import add_dataset
-from elmonet.data.lazy import Arrays, Lazy, by_rows, last_axis_first, load, point_array
+from elmonet.data.lazy import Arrays, Lazy, last_axis_first, load, map_rows, point_array
 from elmonet.data.limits import require_room, stored_bytes
-from elmonet.data.places import Roles, axis_names, find_roles
+from elmonet.data.role_search import find_roles
+from elmonet.data.roles import Roles, axis_names
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.interpolation import as_grid, grid_points
@@ -119,10 +120,10 @@ def _inputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
         return None
     array = _functions(arrays, roles, names)
     if not roles.evolution:
-        return by_rows(_rows, array)
+        return map_rows(_rows, array)
     channels = roles.components and not isinstance(roles.s_train, list)
-    first = by_rows(_channels_first if channels else _rows, array, take=(0,))
-    return by_rows(_squeezed, first) if first.ndim > 2 else first
+    first = map_rows(_channels_first if channels else _rows, array, take=(0,))
+    return map_rows(_squeezed, first) if first.ndim > 2 else first
 
 
 def _outputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
@@ -130,12 +131,12 @@ def _outputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
         return None
     take = (slice(1, None),) if roles.evolution else ()
     if isinstance(names, list):
-        parts = [by_rows(flat, _functions(arrays, roles, name), take=take) for name in names]
-        return by_rows(lambda *rows: np.stack(rows, axis=-1), *parts)
+        parts = [map_rows(flat, _functions(arrays, roles, name), take=take) for name in names]
+        return map_rows(lambda *rows: np.stack(rows, axis=-1), *parts)
     array = _functions(arrays, roles, names)
     if roles.scattered:
-        return by_rows(_numbers, array)
-    return by_rows(_points_and_components if roles.components else _grids, array, take=take)
+        return map_rows(_numbers, array)
+    return map_rows(_points_and_components if roles.components else _grids, array, take=take)
 
 
 def _numbers(rows: np.ndarray) -> np.ndarray:
@@ -265,7 +266,7 @@ def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tupl
         each = (e for part in parts.values() for e in (part.values() if isinstance(part, dict) else [part]))
         on_disk = sum(int(array.nbytes) for array in each if isinstance(array, (Lazy, np.memmap)))
         require_room(on_disk, "holding these functions in memory")
-        arrays.unpack(on_disk)
+        arrays.charge(on_disk)
         parts = {key: _in_memory(part) for key, part in parts.items()}
         for key in ("u_train", "u_test"):
             parts[key] = as_images(parts[key], parts["sensors"])
@@ -295,7 +296,7 @@ def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np
         raise
     s = parts["s_train"]
     if s.ndim > 2 and not (roles.components and s.ndim == 3):
-        s = by_rows(flat, s)
+        s = map_rows(flat, s)
     return parts["u_train"], s, parts["points"], roles
 
 

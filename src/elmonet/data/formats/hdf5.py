@@ -9,7 +9,7 @@ import numpy as np
 
 from elmonet.data.formats.registry import register_reader
 from elmonet.data.lazy import COMPONENT_DIMS, Arrays, Lazy
-from elmonet.data.limits import extra
+from elmonet.data.limits import require_extra
 from elmonet.errors import FileError
 
 _MAX_ARRAYS = 100_000  # in one file
@@ -45,7 +45,7 @@ def add_hdf5(arrays: Arrays, path: Path) -> None:
 
 def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
     """Return the numeric datasets of a file, which stays open until `arrays` is closed."""
-    file = extra("h5py").File(path, "r")
+    file = require_extra("h5py").File(path, "r")
     arrays.keep_open(file)
     found: dict[str, Any] = {}
 
@@ -109,12 +109,14 @@ def _read_rows(rows: list[Any]) -> Any:
 )
 def add_netcdf(arrays: Arrays, path: Path) -> None:
     """Add the numeric variables and coordinates, with the names of their dimensions."""
-    xarray = extra("xarray")
+    xarray = require_extra("xarray")
     with path.open("rb") as file:
         classic = file.read(3) == b"CDF"
     if not classic:
-        extra("h5netcdf", "xarray")
-        with extra("h5py").File(path, "r"):  # h5netcdf does not clean up after a file that cannot be opened
+        require_extra("h5netcdf", "xarray")
+        with require_extra("h5py").File(
+            path, "r"
+        ):  # h5netcdf does not clean up after a file that cannot be opened
             pass
     engine = "scipy" if classic else "h5netcdf"
     dataset = xarray.open_dataset(path, engine=engine, decode_times=False)

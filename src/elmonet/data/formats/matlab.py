@@ -76,7 +76,7 @@ def _decompressed(arrays: Arrays, body: np.ndarray, order: str) -> tuple[int, np
         raise FileError(
             f"a compressed array says that it has {size} bytes, more than it can hold. The file is damaged."
         )
-    arrays.unpack(size)
+    arrays.charge(size)
     decompressor = zlib.decompressobj()
     content = decompressor.decompress(body.data, size + 8)  # no more than it declares
     if len(content) < size + 8:
@@ -119,7 +119,7 @@ def _numbers(arrays: Arrays, element: Any, shape: tuple[int, ...], dtype: np.dty
         content = content.copy()
     numbers = content.view(stored)
     if stored != dtype:
-        arrays.unpack(math.prod(shape) * dtype.itemsize)
+        arrays.charge(math.prod(shape) * dtype.itemsize)
         numbers = numbers.astype(dtype)
     return numbers.reshape(shape, order="F")
 
@@ -141,7 +141,7 @@ def _add_version4(arrays: Arrays, path: Path) -> None:
             raise FileError(
                 f"{str(path)!r} is damaged: its arrays declare more numbers than the file can hold."
             )
-        arrays.unpack(2 * sum(sizes.values()))
+        arrays.charge(2 * sum(sizes.values()))
         found = loadmat(file, variable_names=list(sizes)) if sizes else {}
     for name in sizes:
         if isinstance(found.get(name), np.ndarray) and found[name].dtype.kind in "biufc":

@@ -56,7 +56,7 @@ def add_npy(arrays: Arrays, path: Path) -> None:
     with path.open("rb") as file:
         shape, dtype = _read_header(file)
         if dtype.hasobject:
-            arrays.unpack(2 * size)
+            arrays.charge(2 * size)
             _add_pickled(arrays, path.stem, file.read())
         elif dtype.kind not in "biufc":
             arrays.skipped.append(path.stem)
@@ -103,7 +103,7 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype, there: int) -> None:
 
 
 def _add_pickled(arrays: Arrays, name: str, content: bytes) -> None:
-    add_unpickled(arrays, name, unpickle(content, NUMPY, unpack=arrays.unpack))
+    add_unpickled(arrays, name, unpickle(content, NUMPY, charge=arrays.charge))
 
 
 def check_sizes(file: ZipFile, arrays: Arrays, path: Any) -> None:
@@ -117,7 +117,7 @@ def check_sizes(file: ZipFile, arrays: Arrays, path: Any) -> None:
                 f"{str(path)!r} is damaged: {info.filename[:80]!r} says that it has {info.file_size} bytes, "
                 f"but it can hold {possible} at most. Write or download the file again."
             )
-    arrays.unpack(sum(info.file_size for info in file.infolist()))
+    arrays.charge(sum(info.file_size for info in file.infolist()))
 
 
 def member_bytes(file: ZipFile, info: ZipInfo) -> np.ndarray:

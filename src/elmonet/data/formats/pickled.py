@@ -26,15 +26,15 @@ def unpickle(
     content: bytes,
     builders: Builders,
     persistent_load: Callable[[Any], Any] | None = None,
-    unpack: Callable[[int], None] = lambda count: None,
+    charge: Callable[[int], None] = lambda count: None,
 ) -> Any:
     """Return the numbers, strings, lists, dicts and arrays in a pickle.
 
-    `persistent_load` returns what the pickle stores elsewhere, by its id. `unpack` is called with the number
+    `persistent_load` returns what the pickle stores elsewhere, by its id. `charge` is called with the number
     of bytes that each builder may copy, and raises if the total is too large: a short pickle can pass the
     same bytes to many builders.
     """
-    return SafeUnpickler(content, builders, persistent_load, unpack).load()
+    return SafeUnpickler(content, builders, persistent_load, charge).load()
 
 
 def refused(name: str) -> FileError:
@@ -80,14 +80,14 @@ _BYTES_PER_OPCODE, _OPCODES_PER_CHECK = 128, 1 << 16
 class _Dispatch(dict[int, Callable[[Any], None]]):
     """Handlers of the allowed opcodes, which charges the memory of what they create."""
 
-    def __init__(self, handlers: Mapping[int, Callable[[Any], None]], unpack: Callable[[int], None]):
+    def __init__(self, handlers: Mapping[int, Callable[[Any], None]], charge: Callable[[int], None]):
         super().__init__(handlers)
-        self._unpack, self._count = unpack, 0
+        self._charge, self._count = charge, 0
 
     def __getitem__(self, opcode: int) -> Callable[[Any], None]:
         self._count += 1
         if self._count % _OPCODES_PER_CHECK == 0:
-            self._unpack(_BYTES_PER_OPCODE * _OPCODES_PER_CHECK)
+            self._charge(_BYTES_PER_OPCODE * _OPCODES_PER_CHECK)
         if opcode not in self:
             names = (op.name for op in pickletools.opcodes if op.code == chr(opcode))
             raise refused(f"(instruction {next(names, opcode)})")
@@ -108,11 +108,11 @@ class SafeUnpickler(_Pure):  # type: ignore[misc]
         content: bytes,
         builders: Builders,
         persistent_load: Callable[[Any], Any] | None,
-        unpack: Callable[[int], None],
+        charge: Callable[[int], None],
     ):
         super().__init__(io.BytesIO(content), encoding="latin1")  # as NumPy's arrays from Python 2 need
-        self._builders, self._persistent_load, self._unpack = builders, persistent_load, unpack
-        self.dispatch = _Dispatch(self._handlers, unpack)
+        self._builders, self._persistent_load, self._charge = builders, persistent_load, charge
+        self.dispatch = _Dispatch(self._handlers, charge)
 
     def find_class(self, module: str, name: str) -> Global:
         """Return the name alone; raise `FileError` unless it has a builder or may be named."""
@@ -131,13 +131,13 @@ class SafeUnpickler(_Pure):  # type: ignore[misc]
         builder = self._builders.get(function.name) if type(function) is Global else None
         if builder is None or type(arguments) is not tuple:
             raise refused(function.name if type(function) is Global else type(function).__name__)
-        self._unpack(_copied_bytes(arguments))
+        self._charge(_copied_bytes(arguments))
         self.stack.append(builder(*arguments))
 
     def _build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, Buildable):
-            self._unpack(_copied_bytes(state))
+            self._charge(_copied_bytes(state))
             target.build(state)
         elif type(target) is not dict:  # attributes of a dict, such as a state_dict's versions, are dropped
             raise refused(type(target).__name__)
@@ -293,7 +293,7 @@ def add_unpickled(arrays: Arrays, name: str, value: Any, depth: int = 0) -> None
             f"the file holds more than {_MAX_ARRAYS} arrays, or more than {_MAX_DEPTH} levels of them. Save "
             "plain arrays."
         )
-    arrays.unpack(len(name))  # a long key of nested dicts is copied into the name of every entry
+    arrays.charge(len(name))  # a long key of nested dicts is copied into the name of every entry
     if isinstance(value, PickledArray):
         value = value.value
     if isinstance(value, ObjectArray) and value.shape == ():
@@ -304,7 +304,7 @@ def add_unpickled(arrays: Arrays, name: str, value: Any, depth: int = 0) -> None
             add_unpickled(arrays, f"{name}.{key}" if name else str(key), entry, depth + 1)
     elif isinstance(value, (ObjectArray, list, tuple)):
         items = value.items if isinstance(value, ObjectArray) else list(value)
-        arrays.unpack(8 * len(items))
+        arrays.charge(8 * len(items))
         if not items:
             arrays.skipped.append(name or "an empty list")
         elif all(_is_number(item) for item in items):

@@ -41,9 +41,9 @@ def add_torch(arrays: Arrays, path: Path) -> None:
         pickled = next((i for i in file.infolist() if i.filename.split("/")[-1] == _PICKLE), None)
         if pickled is None:
             raise FileError(f"{str(path)!r} is a zip file without tensors. Write it again with torch.save.")
-        content = _Content(file, pickled.filename.removesuffix(_PICKLE), arrays.unpack)
+        content = _Content(file, pickled.filename.removesuffix(_PICKLE), arrays.charge)
         program = member_bytes(file, pickled).tobytes()
-        add_unpickled(arrays, "", unpickle(program, content.builders, content.storage, arrays.unpack))
+        add_unpickled(arrays, "", unpickle(program, content.builders, content.storage, arrays.charge))
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class _Storage:
 class _Content:
     """The storages of one file, and the builders of tensors from them."""
 
-    def __init__(self, file: ZipFile, folder: str, unpack: Callable[[int], None]):
-        self.file, self.folder, self.unpack = file, folder, unpack
+    def __init__(self, file: ZipFile, folder: str, charge: Callable[[int], None]):
+        self.file, self.folder, self.charge = file, folder, charge
         self.members = {info.filename: info for info in file.infolist()}
         self.storages: dict[str, _Storage] = {}
         order = self.members.get(f"{folder}byteorder")
@@ -105,7 +105,7 @@ class _Content:
                 f"a tensor of sizes {sizes} repeats {len(numbers)} numbers. Save it as it was before "
                 "expand()."
             )
-        self.unpack(nbytes)
+        self.charge(nbytes)
         if not count:
             return np.zeros(sizes, numbers.dtype)
         steps = [stride * numbers.itemsize for stride in strides]

@@ -9,7 +9,7 @@ from typing import Any
 
 from elmonet.data.formats.registry import register_reader
 from elmonet.data.lazy import Arrays, Lazy
-from elmonet.data.limits import extra, require_room
+from elmonet.data.limits import require_extra, require_room
 from elmonet.errors import FileError
 
 ZARR_FILES = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # a folder with one of these is zarr
@@ -35,7 +35,7 @@ _CHUNKS_UNCHECKED, _CHUNKS_PER_FILE = 10_000, 100
 )
 def add_zarr(arrays: Arrays, path: Path) -> None:
     """Add the numeric arrays by "group/name", read by slicing."""
-    found = extra("zarr").open(path, mode="r")
+    found = require_extra("zarr").open(path, mode="r")
     members = dict(found.members(max_depth=None)) if hasattr(found, "members") else {path.stem: found}
     for name, array in members.items():
         if not hasattr(array, "shape"):  # a group
