@@ -62,7 +62,7 @@ def test_triples_with_an_index(file):
     np.testing.assert_array_equal(from_one.s_train.index, np.tile(np.arange(5), 4))
     with pytest.raises(InputError, match="idx goes up to 9, but there are 5 input functions"):
         read(file(u=U, idx=np.full(20, 9), y=points, s=s))
-    with pytest.raises(InputError, match="idx must hold whole numbers"):
+    with pytest.raises(InputError, match="idx must hold integers"):
         read(file(u=U, idx=np.full(20, 0.5), y=points, s=s))
 
 

@@ -1,7 +1,7 @@
 """Data sets of input and output functions, and the files they come from.
 
 A file is read in three steps: `formats` opens it and returns arrays by name, `find_roles` infers what each
-array is and says why, `assemble` puts the arrays into their roles. `read` does all three.
+array is and says why, and `read` assembles the arrays in their roles.
 """
 
 from elmonet.data.dataset import OperatorData
