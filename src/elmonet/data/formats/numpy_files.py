@@ -16,6 +16,7 @@ from elmonet.errors import FileError
 
 _DEFLATE_RATIO = 1032  # deflate cannot produce more bytes than this from one
 _CHUNK = 1 << 22  # bytes
+_NPY = "npy or a folder of npy (NumPy)"
 
 
 @register_reader(
@@ -48,7 +49,11 @@ def add_npz(arrays: Arrays, path: Path) -> None:
 
 
 @register_reader(
-    "npy", endings=["npy"], recognise=lambda path, start: start.startswith(b"\x93NUMPY"), on_disk=True
+    "npy",
+    endings=["npy"],
+    description=_NPY,
+    recognise=lambda path, start: start.startswith(b"\x93NUMPY"),
+    on_disk=True,
 )
 def add_npy(arrays: Arrays, path: Path) -> None:
     """Add the array of an npy file under the file's name, as a memory map."""
@@ -68,7 +73,7 @@ def add_npy(arrays: Arrays, path: Path) -> None:
 
 @register_reader(
     "npy folder",
-    description="a folder of npy (NumPy)",
+    description=_NPY,
     recognise=lambda path, start: path.is_dir() and any(path.glob("*.npy")),
     on_disk=True,
 )
