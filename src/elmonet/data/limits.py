@@ -13,6 +13,7 @@ from typing import Any
 from elmonet.errors import ElmonetError, FileError, InputError, MissingExtra, NotEnoughMemory
 from elmonet.memory import available, bytes_of, readable
 
+DEFLATE_RATIO = 1032  # deflate cannot produce more bytes than this from one
 _UNCHECKED_BYTES = 1 << 22  # requests below this are not compared with the free memory
 # Computed or measured numbers compress by less than 20 times, fields of two values by some 100 times, zeros
 # by 1000 times. So 200 times the file's size is allowed, and 1 GiB in any case. A file that is made to fill

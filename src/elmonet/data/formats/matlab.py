@@ -17,10 +17,10 @@ import numpy as np
 from elmonet.data.formats.hdf5 import is_hdf5, open_datasets
 from elmonet.data.formats.registry import register_reader
 from elmonet.data.lazy import Arrays, Lazy
+from elmonet.data.limits import DEFLATE_RATIO
 from elmonet.errors import FileError
 
 _HEADER_BYTES = 128
-_DEFLATE_RATIO = 1032  # deflate cannot produce more bytes than this from one
 # Element types and flags of the format, and the dtypes of stored numbers and of MATLAB's classes.
 _INT8, _INT32, _UINT32, _MATRIX, _COMPRESSED = 1, 5, 6, 14, 15
 _COMPLEX = 0x800
@@ -72,7 +72,7 @@ def _decompressed(arrays: Arrays, body: np.ndarray, order: str) -> tuple[int, np
     if len(tag) < 8:
         raise FileError("a compressed array ends too early. Write or download the file again.")
     kind, size = (int(n) for n in np.frombuffer(tag, f"{order}u4"))
-    if size > _DEFLATE_RATIO * len(body):
+    if size > DEFLATE_RATIO * len(body):
         raise FileError(
             f"a compressed array says that it has {size} bytes, more than it can hold. The file is damaged."
         )

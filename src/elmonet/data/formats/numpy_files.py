@@ -12,9 +12,9 @@ import numpy as np
 from elmonet.data.formats.pickled import NUMPY, add_unpickled, unpickle
 from elmonet.data.formats.registry import register_reader, zip_names
 from elmonet.data.lazy import Arrays
+from elmonet.data.limits import DEFLATE_RATIO
 from elmonet.errors import FileError
 
-_DEFLATE_RATIO = 1032  # deflate cannot produce more bytes than this from one
 _CHUNK = 1 << 22  # bytes
 _NPY = "npy or a folder of npy (NumPy)"
 
@@ -116,7 +116,7 @@ def check_sizes(file: ZipFile, arrays: Arrays, path: Any) -> None:
     for info in file.infolist():
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise FileError(f"{str(path)!r} uses an unusual compression; write it again with np.savez.")
-        possible = info.compress_size * (_DEFLATE_RATIO if info.compress_type == ZIP_DEFLATED else 1)
+        possible = info.compress_size * (DEFLATE_RATIO if info.compress_type == ZIP_DEFLATED else 1)
         if info.file_size > possible:
             raise FileError(
                 f"{str(path)!r} is damaged: {info.filename[:80]!r} says that it has {info.file_size} bytes, "

@@ -61,7 +61,7 @@ class Buildable:
         raise NotImplementedError
 
 
-_Pure: Any = pickle._Unpickler  # type: ignore[attr-defined]
+_Pure: Any = pickle._Unpickler
 
 _OPCODES = (
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
@@ -94,7 +94,7 @@ class _Dispatch(dict[int, Callable[[Any], None]]):
         return super().__getitem__(opcode)
 
 
-class SafeUnpickler(_Pure):  # type: ignore[misc]
+class SafeUnpickler(_Pure):
     """Unpickler with a closed list of opcodes and of builders.
 
     Its base is Python's own unpickler, not the one in C, which cannot be kept safe with `find_class` alone: a
