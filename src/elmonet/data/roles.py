@@ -225,35 +225,37 @@ def doubt_about_rows(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles)
 def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
     """Say in sentences what was taken as what, and what was left out."""
     show = partial(_show, arrays)
-    said = [f"input functions: {show(roles.u_train)}"]
+    sentences = [f"input functions: {show(roles.u_train)}"]
     if roles.evolution:
-        said = [f"input functions: the first time step of {show(roles.u_train)}"]
-        said.append(f"output functions: the later time steps of {show(roles.s_train)}")
+        sentences = [f"input functions: the first time step of {show(roles.u_train)}"]
+        sentences.append(f"output functions: the later time steps of {show(roles.s_train)}")
     elif roles.scattered:
         how = f"by {show(roles.index)}" if roles.index else "by matching inputs"
-        said.append(f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}")
+        sentences.append(
+            f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}"
+        )
     else:
         title = "components of the output" if isinstance(roles.s_train, list) else "output functions"
-        said.append(f"{title}: {show(roles.s_train)}")
+        sentences.append(f"{title}: {show(roles.s_train)}")
     if roles.transpose:
-        said.append("each column is a function (--transpose)")
+        sentences.append("each column is a function (--transpose)")
     if roles.doubt:
-        said.append(f"please check: {roles.doubt}")
+        sentences.append(f"please check: {roles.doubt}")
     if roles.u_test is not None:
-        said.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
+        sentences.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
     missing = " in the file; give them with --points" if roles.points is None else ""
-    said.append(f"points: {_show_coordinates(arrays, roles.points)}{missing}")
-    said.append(f"sensors: {_show_coordinates(arrays, roles.sensors)}")
+    sentences.append(f"points: {_show_coordinates(arrays, roles.points)}{missing}")
+    sentences.append(f"sensors: {_show_coordinates(arrays, roles.sensors)}")
     if roles.components and not isinstance(roles.s_train, list):
-        said.append(f"components: the last axis of {roles.s_train}")
+        sentences.append(f"components: the last axis of {roles.s_train}")
     used = {name for key, value in vars(roles).items() if key != "doubt" for name in _names(value)}
     ignored = [name for name in arrays if name not in used]
     if ignored:
-        said.append(f"ignored: {', '.join(ignored)}")
+        sentences.append(f"ignored: {', '.join(ignored)}")
     if skipped := getattr(arrays, "skipped", None):
         more = " ..." if len(skipped) > _MAX_LISTED else ""
-        said.append(f"not numeric arrays: {', '.join(skipped[:_MAX_LISTED])}{more}")
-    return tuple(said)
+        sentences.append(f"not numeric arrays: {', '.join(skipped[:_MAX_LISTED])}{more}")
+    return tuple(sentences)
 
 
 def _complete(names: Axes) -> bool:

@@ -97,12 +97,12 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     return shape, dtype
 
 
-def _check_size(shape: tuple[int, ...], dtype: np.dtype, there: int) -> None:
-    """Raise unless exactly the bytes that an array needs are there, before any memory is allocated."""
+def _check_size(shape: tuple[int, ...], dtype: np.dtype, present: int) -> None:
+    """Raise unless exactly the bytes that an array needs are present, before any memory is allocated."""
     needed = math.prod(shape) * dtype.itemsize
-    if needed != there:
+    if needed != present:
         raise FileError(
-            f"an array of shape {str(shape)[:80]} and type {dtype} takes {needed} bytes, but {there} are "
+            f"an array of shape {str(shape)[:80]} and type {dtype} takes {needed} bytes, but {present} are "
             "there. The file is damaged or truncated."
         )
 

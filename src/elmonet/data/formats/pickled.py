@@ -61,8 +61,7 @@ class Buildable:
         raise NotImplementedError
 
 
-_Pure: Any = pickle._Unpickler
-
+_Pure: Any = pickle._Unpickler  # the one in Python; see SafeUnpickler
 _OPCODES = (
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
     *("NONE", "NEWTRUE", "NEWFALSE", "STRING", "BINSTRING", "SHORT_BINSTRING"),
@@ -71,14 +70,12 @@ _OPCODES = (
     *("TUPLE3", "GET", "BINGET", "LONG_BINGET", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "MARK", "POP"),
     *("POP_MARK", "DUP", "GLOBAL", "STACK_GLOBAL", "BINPERSID", "PROTO", "FRAME", "STOP"),
 )
-
-
 # One byte of a pickle can create a list, a dict or an entry of the memo, of about this many bytes.
 _BYTES_PER_OPCODE, _OPCODES_PER_CHECK = 128, 1 << 16
 
 
 class _Dispatch(dict[int, Callable[[Any], None]]):
-    """Handlers of the allowed opcodes, which charges the memory of what they create."""
+    """Handlers of the allowed opcodes; looking one up charges the memory of what it creates."""
 
     def __init__(self, handlers: Mapping[int, Callable[[Any], None]], charge: Callable[[int], None]):
         super().__init__(handlers)
@@ -97,19 +94,13 @@ class _Dispatch(dict[int, Callable[[Any], None]]):
 class SafeUnpickler(_Pure):
     """Unpickler with a closed list of opcodes and of builders.
 
-    Its base is Python's own unpickler, not the one in C, which cannot be kept safe with `find_class` alone: a
-    memo index of 2**31 in ten bytes makes it allocate 32 GiB, a dictionary key of nested tuples overflows the
-    C stack (or takes forever) when it is hashed, BUILD sets attributes of any object, and cached extension
-    codes bypass `find_class`. Here the memo is a dict, and these opcodes check before they act.
+    Its base is the unpickler in Python, not the faster one in C, which `find_class` alone cannot make safe:
+    ten bytes with a memo index of 2**31 make it allocate 32 GiB, nested tuples as a dictionary key crash it
+    or take forever when they are hashed, BUILD sets attributes of any object, and cached extension codes
+    bypass `find_class`. Here the memo is a dict, and the handlers of these opcodes check before they act.
     """
 
-    def __init__(
-        self,
-        content: bytes,
-        builders: Builders,
-        persistent_load: Callable[[Any], Any] | None,
-        charge: Callable[[int], None],
-    ):
+    def __init__(self, content: bytes, builders: Builders, persistent_load: Any, charge: Any):
         super().__init__(io.BytesIO(content), encoding="latin1")  # as NumPy's arrays from Python 2 need
         self._builders, self._persistent_load, self._charge = builders, persistent_load, charge
         self.dispatch = _Dispatch(self._handlers, charge)

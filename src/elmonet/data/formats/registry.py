@@ -78,10 +78,14 @@ def register_reader(
     endings = tuple(f".{ending.lower().lstrip('.')}" for ending in endings)
 
     def register(add_arrays: AddArrays) -> AddArrays:
-        words = description or " or ".join(ending[1:] for ending in endings) or kind
         _readers.pop(kind, None)
         _readers[kind] = Reader(
-            kind, add_arrays, endings, recognise or (lambda path, start: False), words, on_disk
+            kind,
+            add_arrays,
+            endings=endings,
+            recognise=recognise or (lambda path, start: False),
+            description=description or " or ".join(ending[1:] for ending in endings) or kind,
+            on_disk=on_disk,
         )
         return add_arrays
 
