@@ -151,7 +151,7 @@ def test_files_that_are_not_ours(data, tmp_path):
         load(path)
     for content in (b"", b"\x80\x04K\x01.", b"PK\x03\x04" + bytes(50), os.urandom(300)):
         path.write_bytes(content)
-        with pytest.raises(FileError, match="not a whole elmonet model"):
+        with pytest.raises(FileError, match="not a complete elmonet model"):
             load(path)
     save_file({"w": np.ones(3)}, path)
     with pytest.raises(FileError, match="not an elmonet model"):
@@ -163,7 +163,7 @@ def test_files_that_are_not_ours(data, tmp_path):
     with pytest.raises(FileError, match=r"newer elmonet \(file version 3, .* Install a newer"):
         load(path)
     path.write_bytes(whole[:-40])
-    with pytest.raises(FileError, match="not complete"):
+    with pytest.raises(FileError, match="truncated"):
         load(path)
     flipped = bytearray(whole)
     flipped[-20] ^= 1

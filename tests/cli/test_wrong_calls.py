@@ -51,7 +51,7 @@ CONTENT = [
     ("fit poem.md -o m", f"'poem.md' is not a kind of file that elmonet reads.*{FORMATS}"),
     ("fit thing.pkl -o m", r"thing\.pkl.* does not run.* save plain arrays: np\.savez"),
     ("fit empty.npz -o m", "'empty.npz' is empty.* Write or download it again"),
-    ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, not complete .* again"),
+    ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, truncated .* again"),
     ("fit table.csv -o m", "'table.csv' cannot be opened.* columns changed from 3 to 2 at row 2"),
     ("fit words.npz -o m", "There are: none|no array|not numbers"),
     ("fit complex.npz -o m", "input functions are complex numbers. Give real and imaginary parts"),
@@ -122,11 +122,11 @@ CONTENT = [
         "'data.npz' is a file of functions .npz. and not a model.* first",
     ),
     ("predict poem.md data.npz -o p.npz", "'poem.md' is not a model.*elmonet fit makes"),
-    ("predict half.elmonet data.npz -o p.npz", "'half.elmonet' is not a whole elmonet model.*not complete"),
+    ("predict half.elmonet data.npz -o p.npz", "'half.elmonet' is not a complete elmonet model.*truncated"),
     ("predict empty.elmonet data.npz -o p.npz", "'empty.elmonet' is empty"),
     ("predict model.elmonet model.elmonet -o p.npz", "'model.elmonet' is a model, not a file of functions"),
     ("plot data.npz model.elmonet -o p.png", "'data.npz' is a file of functions .npz. and not a model"),
-    ("info half.elmonet", "'half.elmonet' is not a whole elmonet model"),
+    ("info half.elmonet", "'half.elmonet' is not a complete elmonet model"),
     ("info model.elmont", "no file or folder 'model.elmont'. Did you mean 'model.elmonet'"),
     # What a model is given.
     ("predict model.elmonet short.npz -o p.npz", SAMPLED.format(r"u \(20, 50\)")),
@@ -179,7 +179,7 @@ CONTENT = [
     ("convert strange.npz d.h5", r"There are: first \(20, 100\).*--input NAME"),
     ("convert model.elmonet d.npz", "'model.elmonet' is a model, not a file of functions"),
     ("convert thing.pkl d.npz", r"thing\.pkl.* does not run"),
-    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' cannot be a name in MATLAB"),
+    ("convert two.npz d.mat --input a --input b --output s", "'u_train.a' is not a name in MATLAB"),
     ("reproduce burgers", "experiment must be one of 'antiderivative'.*'burgers'"),
 ]
 CALLS = [
@@ -225,7 +225,7 @@ def test_an_error_of_the_library_asks_for_a_report(run, desk, monkeypatch):
         raise KeyError("surprise")
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.read.describe_file", fail)
+    monkeypatch.setattr("elmonet.data.reading.describe_file", fail)
     code, _, err = run("info", "data.npz")
     assert code == 1
     assert re.fullmatch("elmonet: KeyError: 'surprise'. .* bug in elmonet.* --debug.\n", err)
@@ -236,7 +236,7 @@ def test_ctrl_c_anywhere(run, desk, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.read.describe_file", stop)
+    monkeypatch.setattr("elmonet.data.reading.describe_file", stop)
     assert run("info", "data.npz") == (130, "", "Stopped.\n")
 
 
@@ -267,7 +267,7 @@ def test_what_the_system_refuses(run, desk, monkeypatch, error, message):
         raise error
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.read.describe_file", fail)
+    monkeypatch.setattr("elmonet.data.reading.describe_file", fail)
     code, _, err = run("info", "data.npz")
     assert code == 1
     assert re.match(f"elmonet: {message}", err)

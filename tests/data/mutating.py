@@ -14,7 +14,7 @@ import numpy as np
 
 from elmonet import ElmonetError
 from elmonet.data.formats import open_arrays
-from elmonet.data.read import describe_file, read
+from elmonet.data.reading import describe_file, read
 
 MEMORY = 2 << 30
 HUGE = (b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff", b"\x00\x00\x00\x40", b"\xff" * 8, b"\x00" * 7 + b"\x10")
@@ -71,12 +71,12 @@ def damage(path, rng):
         path.write_bytes(damaged(path.read_bytes(), rng))
 
 
-def look_at(path, ways):
-    """Read everything in it, in these ways; what came of the first."""
+def outcome(path, readers):
+    """Call each of the readers; return whether the first has read or refused the file."""
     outcomes = []
-    for way in ways:
+    for reader in readers:
         try:
-            way(path)
+            reader(path)
             outcomes.append("read")
         except ElmonetError:
             outcomes.append("refused")
@@ -91,7 +91,7 @@ def read_all(path):
 
 def main(sample, count):
     warnings.simplefilter("error")
-    look_at(sample, (read_all, read))  # imports what it needs
+    outcome(sample, (read_all, read))  # imports what it needs
     with contextlib.suppress(ImportError):  # Windows cannot limit it
         import resource
 
@@ -105,7 +105,7 @@ def main(sample, count):
         else:
             shutil.copy(sample, copy)
         damage(copy, np.random.default_rng(seed))
-        outcomes.append(look_at(copy, (read_all, read if seed % 2 else describe_file)))
+        outcomes.append(outcome(copy, (read_all, read if seed % 2 else describe_file)))
     print("read", outcomes.count("read"), "refused", outcomes.count("refused"))
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from elmonet import FunctionsInColumnsWarning, InputError
 from elmonet.data import Scattered, read
-from elmonet.data.places import find_roles
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
+from elmonet.data.role_search import find_roles
 
 rng = np.random.default_rng(0)
 N, X, Y = 40, np.linspace(0, 1, 30), np.linspace(0, 2, 25)
@@ -44,8 +44,8 @@ def test_it_is_said_among_the_reasons():
     arrays = {"u": U.T, "s": S.T, "x": X}
     said = [reason for reason in find_roles(arrays).reasons if "transpose" in reason]
     assert len(said) == 1
-    assert said[0].startswith("look here: u (30, 40) and s (30, 40) are taken as 30 functions")
-    assert "each column is a function, as --transpose says" in find_roles(arrays, transpose=True).reasons
+    assert said[0].startswith("please check: u (30, 40) and s (30, 40) are taken as 30 functions")
+    assert "each column is a function (--transpose)" in find_roles(arrays, transpose=True).reasons
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_arrays_on_disk_are_read_by_columns(tmp_path, monkeypatch):
     np.testing.assert_array_equal(u[4, 2], FIELDS[4, 2])
     np.testing.assert_array_equal(points, X[:, None])
     # Room is asked for a block, not for the whole.
-    monkeypatch.setattr("elmonet.data.guard._ASK", 0)
+    monkeypatch.setattr("elmonet.data.limits._UNCHECKED_BYTES", 0)
     monkeypatch.setattr("elmonet.data.limits.available", lambda: 8 * 30 * 5)
     np.testing.assert_array_equal(s[10:15], S[10:15])
 

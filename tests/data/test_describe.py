@@ -3,12 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from elmonet.data import read as describe
-from elmonet.data.read import describe_file
+from elmonet.data.reading import describe_file
 
 
 def test_every_array_with_its_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(describe, "_BLOCK", 64)  # several blocks
+    monkeypatch.setattr("elmonet.data.reading._BLOCK_BYTES", 64)  # several blocks
     u = np.arange(40.0).reshape(5, 8)
     u[3, 2] = np.nan
     for name, array in {

@@ -147,14 +147,14 @@ def test_csv_that_is_no_table(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("u,s\n1,2\n3\n")
     with pytest.raises(FileError, match="cannot be opened: ValueError"):
         open_arrays(tmp_path / "a.csv")
-    monkeypatch.setattr("elmonet.data.formats.csv_table._MOST", 5)
+    monkeypatch.setattr("elmonet.data.formats.text._MAX_BYTES", 5)
     with pytest.raises(FileError, match=r"takes very long to read. Write it as npz"):
         open_arrays(tmp_path / "a.csv")
 
 
 def test_what_elmonet_does_not_read_is_told_what_it_reads(tmp_path):
     for name, content, message in (
-        ("a.xyz", b"\x00\x01\x02", r"not a kind of file that elmonet reads.*npz.*MATLAB.*zarr"),
+        ("a.xyz", b"\x00\x01\x02", r"not a kind of file that elmonet reads.*MATLAB.*npz.*zarr"),
         ("notes.md", b"Some words.\nMore words.\n", "not a kind of file that elmonet reads"),
         ("a.npz", b"PK\x03\x04 and nonsense", "cannot be opened: BadZipFile"),
         ("a.gz", b"\x1f\x8b123", "Unpack it first"),

@@ -5,7 +5,7 @@ import pytest
 
 from elmonet import FileError, NotEnoughMemory
 from elmonet.data import limits as guard
-from elmonet.data.lazy import Lazy, by_rows, is_stored
+from elmonet.data.lazy import Lazy, is_stored, map_rows
 
 A = np.arange(60.0).reshape(5, 4, 3)
 
@@ -54,7 +54,7 @@ def test_views_read_what_they_need():
             return A[key]
 
     lazy = Lazy.of(Source(), "A")
-    view = by_rows(lambda rows: 2 * rows, lazy, take=(0,))
+    view = map_rows(lambda rows: 2 * rows, lazy, take=(0,))
     assert view.shape == (5, 3)
     np.testing.assert_array_equal(view[1:3], 2 * A[1:3, 0])
     assert read == [(2, 3)]

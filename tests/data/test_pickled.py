@@ -120,6 +120,58 @@ def test_bombs(tmp_path):
     assert not open_arrays(tmp_path / "a.npy")
 
 
+def doubled(levels):
+    """A program for a pair of pairs of ... of lists: 2**levels entries, if they were looked at."""
+    return b"]" + b"2\x86" * levels
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"}" + doubled(60) + b"Ns.",  # hashing the key would take forever
+        b"})" + b"\x85" * 300_000 + b"Ns.",  # or overflow the stack
+        b"(" + doubled(60) + b"Nd.",
+        b"ccollections\nOrderedDict\n]" + doubled(60) + b"N\x86a\x85R.",
+        b"cnumpy\ndtype\n" + doubled(60) + b"\x85R.",  # as would its text
+        b"c_codecs\nencode\n" + doubled(60) + b"\x85R.",
+        b"}(" + b"".join(b"L%dL\nN" % (i * (2**61 - 1)) for i in range(1, 10**5)) + b"u.",  # equal hashes
+    ],
+)
+def test_nested_references_are_neither_hashed_nor_printed(program):
+    """Each would hang, or end the process, if it were given to Python or NumPy as it is."""
+    with pytest.raises(FileError):
+        unpickle(b"\x80\x02" + program, NUMPY)
+
+
+def npy_of(path, program):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|O", "fortran_order": False, "shape": ()})
+    path.write_bytes(header.getvalue() + program)
+
+
+@pytest.mark.parametrize("opcode", [b"]", b"}", b"(", b"N\x94", b"]\x85"])
+def test_what_single_bytes_create_counts_towards_the_limit(tmp_path, opcode):
+    npy_of(tmp_path / "a.npy", b"\x80\x04" + opcode * 10**6 + b".")
+    with pytest.raises(FileError, match="the limit is"):
+        open_arrays(tmp_path / "a.npy", max_bytes=20 * 10**6)
+
+
+def test_many_paths_to_one_name(tmp_path):
+    """Ten keys in each of 14 levels: 10**14 paths, but few different names."""
+    inner = {"a": 1.0}
+    for _ in range(14):
+        inner = {".".join("a" * n): inner for n in range(1, 11)}
+    npy_of(tmp_path / "a.npy", pickle.dumps(inner))
+    with pytest.raises(FileError, match=r"two arrays of the name 'a\.a"):
+        open_arrays(tmp_path / "a.npy")
+
+
+def test_long_names_count_towards_the_limit(tmp_path):
+    npy_of(tmp_path / "a.npy", pickle.dumps({"k" * 10**5: {str(i): 1.0 for i in range(5000)}}))
+    with pytest.raises(FileError, match="the limit is"):
+        open_arrays(tmp_path / "a.npy", max_bytes=10**8)
+
+
 def test_arrays_that_are_shorter_than_they_say():
     whole = pickle.dumps(A, 3)
     short = whole.replace(b"K\x05K\x04", b"K\x06K\x04")

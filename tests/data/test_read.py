@@ -6,7 +6,7 @@ import pytest
 from elmonet import InputError, NotEnoughMemory
 from elmonet.data import OperatorData, Scattered, read
 from elmonet.data import limits as guard
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
 from elmonet.data.write import write_data
 
 rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def test_triples_with_an_index(file):
     np.testing.assert_array_equal(from_one.s_train.index, np.tile(np.arange(5), 4))
     with pytest.raises(InputError, match="idx goes up to 9, but there are 5 input functions"):
         read(file(u=U, idx=np.full(20, 9), y=points, s=s))
-    with pytest.raises(InputError, match="idx must hold whole numbers"):
+    with pytest.raises(InputError, match="idx must hold integers"):
         read(file(u=U, idx=np.full(20, 0.5), y=points, s=s))
 
 

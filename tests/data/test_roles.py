@@ -5,7 +5,7 @@ import pytest
 
 from elmonet import InputError
 from elmonet.data.lazy import Arrays
-from elmonet.data.places import find_roles
+from elmonet.data.role_search import find_roles
 
 
 def roles_of(flags=None, **shapes):
@@ -96,7 +96,7 @@ def test_values_with_a_point_of_their_own():
     repeated = roles_of(X_train0=(20, 8), X_train1=(20, 2), y_train=(20, 1))
     assert repeated.scattered
     assert repeated.index is None
-    assert "by equal inputs" in repeated.reasons[1]
+    assert "by matching inputs" in repeated.reasons[1]
     train = {"X_train0": (20, 8), "X_train1": (20, 2), "y_train": (20, 1)}
     both = roles_of(**train, X_test0=(9, 8), X_test1=(9, 2), y_test=(9, 1))
     assert (both.u_test, both.points_test) == ("X_test0", "X_test1")
@@ -131,7 +131,7 @@ def test_arrays_over_time():
         assert roles.evolution
         assert roles.points[:2] == ("t-coordinate", "x-coordinate")
         assert roles.components == (shape[-1] == 2)
-        assert roles.reasons[0] == f"input functions: the first time of {name} {shape}"
+        assert roles.reasons[0] == f"input functions: the first time step of {name} {shape}"
     same = roles_of({"input": "v", "output": "v"}, v=(5, 6, 7))
     assert same.evolution
     with pytest.raises(InputError, match=r"both input and output.*\(N, T, ...\)"):

@@ -13,7 +13,7 @@ from elmonet.data import limits as size_limit
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.pickled import NUMPY, unpickle
 from elmonet.data.limits import SizeLimit
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
 
 ZEROS = np.zeros((1000, 1000))  # 7.63 MiB, of which deflate makes some 8 KiB
 REFUSED = r"unpacks to .* or more; the limit is 977 KiB.*--max-size \d+GB, or max_bytes"
@@ -47,9 +47,9 @@ def test_npz(npz):
 
 def test_the_limit_without_a_setting(npz, monkeypatch):
     size = npz.stat().st_size
-    assert SizeLimit(npz).most == 2**30
-    monkeypatch.setattr(size_limit, "_ALWAYS", 1000)
-    assert SizeLimit(npz).most == 200 * size
+    assert SizeLimit(npz).limit == 2**30
+    monkeypatch.setattr(size_limit, "_ALWAYS_ALLOWED", 1000)
+    assert SizeLimit(npz).limit == 200 * size
     with pytest.raises(FileError, match="may be an attack"):
         read(npz)
     packed = np.random.default_rng(0).integers(0, 2, ZEROS.shape).astype(float)  # two values pass

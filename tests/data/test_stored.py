@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, InputError
-from elmonet.data.read import open_pairs
+from elmonet.data.reading import open_pairs
 
 u, s, points = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2), np.array([[0.0], [1.0]])
 

@@ -241,7 +241,7 @@ def _place(point: Any) -> str:
 
 
 def _tell_data(told: Told, file: Path, names: dict[str, Any]) -> None:
-    from elmonet.data.read import describe_file
+    from elmonet.data.reading import describe_file
 
     found = describe_file(file, **names)
     if names and found["error"]:

@@ -39,7 +39,7 @@ from elmonet.cli.inputs import (
 from elmonet.cli.predict import coverage_found
 from elmonet.data import OperatorData, Scattered
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import destination
+from elmonet.modelfile.store import writable_path
 from elmonet.summary import percent
 
 __all__ = ["fit", "require_report_place", "require_usable", "write_fit_report"]
@@ -282,7 +282,7 @@ def fit(
     if report is not None:
         write_fit_report(told, report, model, data, functions)
     if checkpoint is not None:
-        destination(checkpoint).unlink(missing_ok=True)
+        writable_path(checkpoint).unlink(missing_ok=True)
     seconds = perf_counter() - begun
     told.fact(seconds=seconds, wrote=str(out))
     told.line(f"{seconds:.1f} s; wrote {out}" + (f" and {report}" if report else ""))
@@ -382,7 +382,7 @@ def _fit_blocks(
     seed: int,
 ) -> Any:
     from elmonet import ELMDeepONet, Linear, fit_blocks
-    from elmonet.data.read import open_pairs
+    from elmonet.data.reading import open_pairs
     from elmonet.progress import progress_bar
 
     u, s, points, roles = open_pairs(path, **names)
@@ -413,6 +413,7 @@ def _tell_solution(told: Told, model: Any, more: str = "") -> None:
 
 def _stored_bytes(path: Path) -> int:
     """The size of a file or folder that can be read in blocks; 0 of any other."""
+    from elmonet.data.formats import find_reader
     from elmonet.data.limits import stored_bytes
 
-    return stored_bytes(path) if path.suffix.lower() in (".zarr", ".h5", ".hdf5", "", ".npy") else 0
+    return stored_bytes(path) if find_reader(path).on_disk else 0

@@ -12,12 +12,12 @@ import numpy as np
 
 from elmonet.cli.console import Told, one_or_more
 from elmonet.data import OperatorData, Scattered, read
-from elmonet.data.formats import open_arrays
+from elmonet.data.formats import data_endings, open_arrays
 from elmonet.data.lazy import last_axis_first, load
-from elmonet.data.places import Contents
+from elmonet.data.roles import Contents
 from elmonet.errors import FileError, InputError
 from elmonet.forms.inputs import count_of
-from elmonet.modelfile.store import destination
+from elmonet.modelfile.store import writable_path
 
 __all__ = [
     "Found",
@@ -38,8 +38,6 @@ __all__ = [
     "training_functions",
     "understood",
 ]
-
-_DATA = (".npz", ".npy", ".h5", ".hdf5", ".zarr", ".mat", ".nc", ".csv", ".txt", ".pt", ".pth")
 
 
 def require_file(path: Path) -> None:
@@ -81,13 +79,13 @@ def require_data(path: Path) -> None:
 def open_model(path: Path) -> Any:
     """The model in a file, or a `FileError` that says what the file is instead."""
     from elmonet import load
-    from elmonet.data.formats.detect import file_format
+    from elmonet.data.formats import find_reader
 
     require_file(path)
     if is_model(path):
         return load(path)
     try:
-        kind = f"a file of functions ({file_format(path)}) and not"
+        kind = f"a file of functions ({find_reader(path).kind}) and not"
     except FileError:
         kind = "not"
     raise FileError(
@@ -98,9 +96,9 @@ def open_model(path: Path) -> Any:
 
 def require_place(out: Path, *read: Path, model: bool = False) -> None:
     """Raise if a file cannot be written there, or should not: it is one of those that are `read`."""
-    destination(out)
+    writable_path(out)
     _require_other(out, read)
-    if model and out.suffix.lower() in _DATA:
+    if model and out.suffix.lower() in data_endings():
         raise FileError(
             f"cannot write a model to {str(out)!r}: this ending is for functions. Name it "
             f"{str(out.with_suffix('.elmonet'))!r}."
@@ -145,7 +143,7 @@ def flags(options: dict[str, Any]) -> dict[str, Any]:
 
 def understood(told: Told, path: Path, names: dict[str, Any]) -> Any:
     """Read a file, and print what is taken as what."""
-    from elmonet.data.read import read_with_roles
+    from elmonet.data.reading import read_with_roles
 
     data, roles = read_with_roles(path, **names)
     tell_roles(told, path, roles)

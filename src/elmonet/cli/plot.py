@@ -12,7 +12,7 @@ from elmonet.cli.console import IndexName, InputName, MaxSize, OutputName, Point
 from elmonet.cli.inputs import flags, open_model, require_data, require_place
 from elmonet.cli.predict import Band, Interval, band_asked, of_option
 from elmonet.errors import InputError
-from elmonet.modelfile.store import replacing
+from elmonet.modelfile.store import atomic_write
 from elmonet.summary import percent
 
 __all__ = ["draw_band", "plot", "without_windows"]
@@ -284,6 +284,6 @@ def _save(axes: Any, out: Path) -> None:
     from matplotlib import pyplot
 
     figure = np.ravel(axes)[0].figure
-    with replacing(out) as new:
+    with atomic_write(out) as new:
         figure.savefig(new, dpi=150, bbox_inches="tight")
     pyplot.close(figure)

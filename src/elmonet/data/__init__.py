@@ -1,12 +1,13 @@
 """Data sets of input and output functions, and the files they come from.
 
-A file is read in three steps: `formats` opens it and gives arrays by name, `understand` finds what is what
-and says why, `assemble` puts the arrays into their roles; `read` does all three.
+A file is read in three steps: `formats` opens it and returns arrays by name, `find_roles` infers what each
+array is and says why, and `read` assembles the arrays in their roles.
 """
 
 from elmonet.data.dataset import OperatorData
-from elmonet.data.read import read
+from elmonet.data.formats import register_reader
+from elmonet.data.reading import read
 from elmonet.data.resample import resample
 from elmonet.data.scattered import Scattered
 
-__all__ = ["OperatorData", "Scattered", "read", "resample"]
+__all__ = ["OperatorData", "Scattered", "read", "register_reader", "resample"]

@@ -1,4 +1,4 @@
-"""`OperatorData` as an ``xarray.Dataset``."""
+"""A data set of input and output functions, for training and testing."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.data.limits import extra
+from elmonet.data.limits import require_extra
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
-
-__all__ = ["OperatorData", "to_dataset"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OperatorData:
     """Pairs of functions u -> s = G(u), for training and for testing; rows are functions.
 
-    Row i of `u` holds u_i(x_j) at the sensors x_j; row i of `s`, G(u_i)(y_j) at the points y_j.
-
-    Raises `InputError` where shapes disagree.
+    Row i of `u` holds u_i(x_j) at the sensors x_j; row i of `s` holds G(u_i)(y_j) at the points y_j.
 
     Parameters
     ----------
@@ -29,11 +25,15 @@ class OperatorData:
         dictionary of such arrays for several input functions.
     s_train, s_test : (N, M), (N, M, c) for c components, grids (N, H, W) with M = H * W in C order, or
         `Scattered`.
-    sensors : (m, d), where the inputs are known.
-    points : (M, d), where the outputs are known.
-    name : of the data set.
-    components : the names of the c components.
-    axes : the names of the points' d coordinates.
+    sensors : (m, d), coordinates of the inputs.
+    points : (M, d), coordinates of the outputs.
+    name : name of the data set.
+    components : names of the c components.
+    axes : names of the d coordinates of the points.
+
+    Raises
+    ------
+    InputError : if shapes disagree.
 
     Examples
     --------
@@ -60,24 +60,25 @@ class OperatorData:
         for field in ("components", "axes"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, tuple(str(name) for name in getattr(self, field)))
-        self._check_axes()
+        located = self.s_train if isinstance(self.s_train, Scattered) else self
+        if (
+            self.axes is not None
+            and located.points is not None
+            and len(self.axes) != located.points.shape[-1]
+        ):
+            raise InputError(
+                f"axes names {len(self.axes)} coordinates, {', '.join(self.axes)}, but points have "
+                f"{located.points.shape[-1]}."
+            )
         if (self.u_test is None) != (self.s_test is None):
             raise InputError("u_test and s_test belong together: give both or none.")
         self._check_part("train")
         if self.u_test is not None:
             self._check_part("test")
-            self._check_alike()
-
-    def _check_axes(self) -> None:
-        where = self.s_train if isinstance(self.s_train, Scattered) else self
-        if self.axes is not None and where.points is not None and len(self.axes) != where.points.shape[-1]:
-            raise InputError(
-                f"axes names {len(self.axes)} coordinates, {', '.join(self.axes)}, but points have "
-                f"{where.points.shape[-1]}."
-            )
+            self._check_test_shapes()
 
     def _check_part(self, part: str) -> None:
-        """Check the functions of one part against each other and against the coordinates."""
+        """Check the training or test functions against each other and against the coordinates."""
         inputs, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
         named = inputs.items() if isinstance(inputs, dict) else [("", inputs)]
         for key, u in named:
@@ -100,7 +101,7 @@ class OperatorData:
             raise InputError(f"components names {len(self.components)}, but s_{part} has {c}.")
 
     def _components_of(self, s: np.ndarray, part: str) -> int:
-        """How many components there are: the number of points tells (N, M, c) from a grid (N, H, W)."""
+        """Return the number of components; the number of points tells (N, M, c) from a grid (N, H, W)."""
         if self.points is None:
             return s.shape[-1] if self.components is not None and s.ndim > 2 else 1
         if s.ndim > 2 and self.points.ndim == 2 and len(self.points) == math.prod(s.shape[1:-1]):
@@ -108,13 +109,13 @@ class OperatorData:
         _check_coordinates(self.points, "points", math.prod(s.shape[1:]), f"s_{part}")
         return 1
 
-    def _check_alike(self) -> None:
-        """Check that a test function has the shape of a training function."""
-        shapes = [_shapes(self.u_train), _shapes(self.u_test)]
-        if shapes[0] != shapes[1]:
+    def _check_test_shapes(self) -> None:
+        """Check that test functions have the shape of training functions."""
+        train, test = _shapes(self.u_train), _shapes(self.u_test)
+        if train != test:
             raise InputError(
-                "u_train and u_test must have the same shape per function, got "
-                f"{_said(shapes[0])} and {_said(shapes[1])}. Sample both at the sensors."
+                f"u_train and u_test must have the same shape per function, got {train} and {test}. Sample "
+                "both at the sensors."
             )
         if isinstance(self.s_train, Scattered) or isinstance(self.s_test, Scattered):
             return
@@ -125,17 +126,19 @@ class OperatorData:
             )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The same as arrays by name, which `read` takes back from a file; without the components' names."""
+        """Return the data as arrays by name, as `read` finds them in a file.
+
+        Returns
+        -------
+        arrays : dictionary of `u_train`, `s_train`, ... without the names of components and axes.
+        """
         arrays: dict[str, np.ndarray] = {}
         for part in ("train", "test"):
             u, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
             if u is None:
                 continue
-            arrays |= (
-                {f"u_{part}.{key}": array for key, array in u.items()}
-                if isinstance(u, dict)
-                else {f"u_{part}": u}
-            )
+            several = isinstance(u, dict)
+            arrays |= {f"u_{part}.{key}": array for key, array in u.items()} if several else {f"u_{part}": u}
             if isinstance(s, Scattered):
                 arrays |= {f"index_{part}": s.index, f"points_{part}": s.points}
             values = s.values if isinstance(s, Scattered) else s
@@ -144,14 +147,18 @@ class OperatorData:
         return arrays | {name: array for name, array in coordinates.items() if array is not None}
 
     def to_xarray(self) -> Any:
-        """The same as an ``xarray.Dataset``, which `read` takes back.
+        """Return the data as an ``xarray.Dataset``, which `read` accepts.
 
-        Variables `u_train`, `s_train`, ... with the dimensions function, sensor (or those of a grid), point
-        and component; the coordinates are `sensors` and `points`.
+        Returns
+        -------
+        dataset : variables `u_train`, `s_train`, ... with the dimensions function, sensor (or those of a
+            grid), point and component; coordinates `sensors` and `points`.
+
+        Raises
+        ------
+        MissingExtra : if xarray is not installed.
         """
-        pass
-
-        return to_dataset(self)
+        return _to_xarray(self)
 
     def __repr__(self) -> str:
         title = f"OperatorData {self.name!r}" if self.name else "OperatorData"
@@ -180,16 +187,10 @@ def _as_arrays(value: Any) -> Any:
     return value if value is None or isinstance(value, Scattered) else np.asarray(value)
 
 
-def _shapes(u: Any) -> Any:
-    return {key: a.shape[1:] for key, a in u.items()} if isinstance(u, dict) else u.shape[1:]
-
-
-def _said(shapes: Any) -> str:
-    return (
-        ", ".join(f"{key} {shape}" for key, shape in shapes.items())
-        if isinstance(shapes, dict)
-        else str(shapes)
-    )
+def _shapes(u: Any) -> str:
+    if isinstance(u, dict):
+        return ", ".join(f"{key} {u[key].shape[1:]}" for key in sorted(u))
+    return str(u.shape[1:])
 
 
 def _count(u: Any) -> int:
@@ -215,18 +216,16 @@ def _check_count(u: np.ndarray, s: Any, u_name: str, s_name: str) -> None:
         )
 
 
-def _check_coordinates(where: np.ndarray, name: str, expected: int, values: str) -> None:
-    """Check that the coordinates `where` are (expected, d), one row per value of a function."""
-    if where.ndim != 2 or len(where) != expected:
+def _check_coordinates(coordinates: np.ndarray, name: str, expected: int, values: str) -> None:
+    if coordinates.ndim != 2 or len(coordinates) != expected:
         raise InputError(
             f"{name} must be ({expected}, d), one row for each value of a function in {values}, "
-            f"got {where.shape}. A list of numbers in 1-D becomes (m, 1) with x[:, None]."
+            f"got {coordinates.shape}. A list of numbers in 1-D becomes (m, 1) with x[:, None]."
         )
 
 
-def to_dataset(data: Any) -> Any:
-    """Variables by the names that `read` knows; see `OperatorData.to_xarray`."""
-    xarray = extra("xarray")
+def _to_xarray(data: OperatorData) -> Any:
+    xarray = require_extra("xarray")
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {}
     for part, function in (("train", "function"), ("test", "test_function")):
@@ -238,7 +237,7 @@ def to_dataset(data: Any) -> Any:
                 variables[f"u_{part}.{key}"] = (_dims(array, function, f"{key}_sensor"), array)
         else:
             variables[f"u_{part}"] = (_dims(u, function, "sensor"), u)
-        variables.update(_outputs(data, s, part, function))
+        variables |= _output_variables(data, s, part, function)
     if data.sensors is not None:
         coordinates["sensors"] = (("sensor_number", "sensor_dimension"), data.sensors)
     if data.points is not None:
@@ -250,7 +249,7 @@ def to_dataset(data: Any) -> Any:
     return xarray.Dataset(variables, coordinates, {"name": data.name})
 
 
-def _outputs(data: Any, s: Any, part: str, function: str) -> dict[str, Any]:
+def _output_variables(data: OperatorData, s: Any, part: str, function: str) -> dict[str, Any]:
     if isinstance(s, Scattered):
         value = f"{part}_value"
         return {
@@ -265,7 +264,7 @@ def _outputs(data: Any, s: Any, part: str, function: str) -> dict[str, Any]:
 
 
 def _dims(array: np.ndarray, function: str, name: str) -> tuple[str, ...]:
-    """(N, m) has the dimensions function and name; grids have name_0, name_1, ..."""
+    """Return the dimensions (function, name) of an array (N, m), or (function, name_0, ...) of grids."""
     if array.ndim == 2:
         return (function, name)
     return (function, *(f"{name}_{axis}" for axis in range(array.ndim - 1)))

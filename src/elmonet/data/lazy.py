@@ -1,4 +1,4 @@
-"""Arrays that stay on disk: by name, by slices, and in blocks of rows."""
+"""Arrays that stay on disk: by name, by slice, and in blocks of rows."""
 
 from __future__ import annotations
 
@@ -12,36 +12,22 @@ import numpy as np
 from elmonet.data.limits import SizeLimit, reading, require_room
 from elmonet.errors import InputError
 
-__all__ = [
-    "COMPONENT_DIMS",
-    "Arrays",
-    "Blocks",
-    "Lazy",
-    "by_rows",
-    "checked_rows",
-    "is_dask",
-    "is_stored",
-    "last_axis_first",
-    "load",
-    "point_array",
-    "read_rows",
-]
-
-# Dimensions of this name hold the components of a vector.
+# Names of dimensions that hold the components of a vector.
 COMPONENT_DIMS = ("component", "components", "channel", "channels", "variable")
+_SMALL_MAP_BYTES = 1 << 26  # memory maps up to this size are read at once, not in blocks
 
 
 class Arrays(dict[str, Any]):
-    """Names and arrays: in memory, or on disk and read by slicing.
+    """Arrays by name: in memory, or on disk and read by slicing.
 
     Attributes
     ----------
-    format : what kind of file it is, in words.
-    dims : for some arrays the names of their dimensions (NetCDF).
-    labels : for some dimensions the names of their entries (NetCDF).
-    columns : for some lists of points the names of their coordinates.
-    skipped : names of what is not an array of numbers.
-    limit : how much may be unpacked from the file, if there is one.
+    format : kind of the file, such as "npz".
+    dims : names of the dimensions of some arrays (NetCDF).
+    labels : names of the entries along some dimensions (NetCDF).
+    columns : names of the coordinates of some lists of points.
+    skipped : names of what is not a numeric array.
+    limit : limit on what may be unpacked from the file, if any.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -55,16 +41,16 @@ class Arrays(dict[str, Any]):
         self._close: list[Callable[[], Any]] = []
 
     def keep_open(self, file: Any) -> None:
-        """Remember a file that the arrays are read from."""
+        """Close `file` together with the arrays that are read from it."""
         self._close.append(file.close)
 
-    def unpack(self, count: int) -> None:
-        """Raise if `count` more bytes are too many to unpack from the file."""
+    def charge(self, count: int) -> None:
+        """Count bytes before they are unpacked from the file; raise if they exceed the limit."""
         if self.limit is not None:
-            self.limit.take(count)
+            self.limit.charge(count)
 
     def close(self) -> None:
-        """Close the file; arrays that were not read are lost."""
+        """Close the file; arrays on disk can no longer be read."""
         while self._close:
             self._close.pop()()
 
@@ -79,9 +65,9 @@ Read = Callable[[int, int, tuple], Any]
 
 
 class Lazy:
-    """An array (N, ...) whose rows are read when they are asked for: ``lazy[10:20]``.
+    """Array (N, ...) whose rows are read on demand: ``lazy[10:20]``.
 
-    ``read(start, stop, rest)`` gives rows start to stop, indexed by `rest` along the other axes.
+    ``read(start, stop, rest)`` returns rows start to stop, indexed by `rest` along the other axes.
     """
 
     def __init__(self, shape: Any, dtype: Any, read: Read, name: str):
@@ -90,7 +76,7 @@ class Lazy:
 
     @classmethod
     def of(cls, source: Any, name: str) -> Lazy:
-        """Of anything with a shape and a type that gives rows by slicing."""
+        """Wrap anything with a shape and a dtype whose rows can be sliced."""
 
         def read(start: int, stop: int, rest: tuple) -> Any:
             return source[(slice(start, stop), *rest)]
@@ -117,11 +103,10 @@ class Lazy:
         return np.stack(rows) if rows else self._rows(0, 0, rest)
 
     def _rows(self, start: int, stop: int, rest: tuple) -> np.ndarray:
-        taken = [
-            len(range(n)[key]) for n, key in zip(self.shape[1:], rest, strict=False) if type(key) is slice
-        ]
-        row = self.dtype.itemsize * math.prod((*taken, *self.shape[1 + len(rest) :]))
-        require_room(row * (stop - start), self._name)
+        indexed = zip(self.shape[1:], rest, strict=False)
+        sizes = [len(range(n)[key]) for n, key in indexed if type(key) is slice]
+        row_bytes = self.dtype.itemsize * math.prod((*sizes, *self.shape[1 + len(rest) :]))
+        require_room(row_bytes * (stop - start), self._name)
         with reading(self._name):
             return np.asarray(self._read(start, stop, rest))
 
@@ -139,22 +124,22 @@ class Lazy:
 
     @property
     def nbytes(self) -> int:
-        """What it would take in memory."""
+        """Bytes that it would take in memory."""
         return self.dtype.itemsize * math.prod(self.shape)
 
     def __repr__(self) -> str:
         return f"Lazy {self._name} {self.shape} {self.dtype}"
 
 
-def by_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = ()) -> Any:
-    """A function of rows, applied to arrays at once, or to lazy ones when their rows are read.
+def map_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = ()) -> Any:
+    """Apply a function of rows: to arrays in memory at once, to lazy ones when their rows are read.
 
-    `take` picks along the other axes before, so that what is not picked is not read from disk.
+    `take` indexes the other axes first, so that what it leaves out is not read from disk.
     """
     if all(isinstance(source, np.ndarray) for source in sources):
         return function(*(source[(slice(None), *take)] for source in sources))
-    nothing = (np.empty((0, *source.shape[1:]), source.dtype)[(slice(None), *take)] for source in sources)
-    sample = function(*nothing)
+    no_rows = (np.empty((0, *source.shape[1:]), source.dtype)[(slice(None), *take)] for source in sources)
+    sample = function(*no_rows)
 
     def read(start: int, stop: int, rest: tuple) -> np.ndarray:
         rows = (np.asarray(source[(slice(start, stop), *take)]) for source in sources)
@@ -165,7 +150,7 @@ def by_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = ()
 
 
 def last_axis_first(source: Any) -> Any:
-    """An array (..., N) as (N, ...): at once, or for a lazy one when its rows are read."""
+    """Move the last axis of (..., N) first: at once, or for a lazy array when its rows are read."""
     if isinstance(source, np.ndarray):
         return np.moveaxis(source, -1, 0) if source.ndim else source
     if source.ndim < 2:
@@ -179,32 +164,27 @@ def last_axis_first(source: Any) -> Any:
 
 
 def load(array: Any) -> np.ndarray:
-    """An array in memory, as it is."""
+    """Return an array in memory, with the same dtype."""
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
 
 
 def point_array(array: Any) -> np.ndarray:
-    """Points as (n, d), from (n, d), (n,), (1, n) or a grid (..., d)."""
+    """Return points as (n, d), from (n, d), (n,), (1, n) or a grid (..., d)."""
     values = load(array).astype(np.float64)
-    in_a_row = values.ndim == 2 and values.shape[0] == 1 and values.shape[1] > 1
-    return values.reshape(-1, 1 if values.ndim < 2 or in_a_row else values.shape[-1])
-
-
-_SMALL = 1 << 26  # bytes of a memory map
+    is_row_vector = values.ndim == 2 and values.shape[0] == 1 and values.shape[1] > 1
+    return values.reshape(-1, 1 if values.ndim < 2 or is_row_vector else values.shape[-1])
 
 
 def is_stored(array: Any) -> bool:
-    """Whether an array lives outside memory and should be read in blocks."""
+    """Return whether an array lives outside memory and should be read in blocks."""
     if isinstance(array, np.memmap):
-        return array.nbytes > _SMALL  # what is less is read as a whole
-    if isinstance(array, Lazy):
-        return True
-    known = type(array).__module__.split(".")[0]
-    return known in ("zarr", "h5py") and hasattr(array, "shape")
+        return array.nbytes > _SMALL_MAP_BYTES
+    package = type(array).__module__.split(".")[0]
+    return isinstance(array, Lazy) or (package in ("zarr", "h5py") and hasattr(array, "shape"))
 
 
 def is_dask(array: Any) -> bool:
-    """Whether an array is Dask's."""
+    """Return whether an array is a Dask array."""
     return type(array).__module__.split(".")[0] == "dask" and hasattr(array, "dask")
 
 
@@ -212,8 +192,8 @@ def is_dask(array: Any) -> bool:
 class Blocks:
     """Inputs u (N, ...) and outputs s (N, M), in blocks of `rows` functions.
 
-    Iterating gives ``(start, u, s)`` with arrays in memory, checked to be finite: an error names the function
-    by its index in the whole.
+    Iterating yields ``(start, u, s)`` with arrays in memory, checked to be finite; an error names the
+    function by its index among all N.
     """
 
     u: Any
@@ -237,11 +217,11 @@ class Blocks:
 
     @property
     def functions(self) -> int:
-        """N."""
+        """Number of functions N."""
         return int(self.u.shape[0])
 
     def starts(self, begin: int = 0) -> range:
-        """Where the blocks begin, from a function on."""
+        """Return the first function of each block, from function `begin` on."""
         return range(begin, self.functions, self.rows)
 
     def __len__(self) -> int:
@@ -252,28 +232,28 @@ class Blocks:
             yield start, *self.read(start)
 
     def read(self, start: int) -> tuple[np.ndarray, np.ndarray]:
-        """The block that begins at a function."""
+        """Return inputs and outputs of the block that begins at function `start`."""
         return self.inputs(start), read_rows(self.s, start, start + self.rows, "y")
 
     def inputs(self, start: int) -> np.ndarray:
-        """The inputs of a block alone."""
+        """Return only the inputs of a block."""
         return read_rows(self.u, start, start + self.rows, "X")
 
 
 def read_rows(array: Any, start: int, stop: int, name: str) -> np.ndarray:
-    """Some rows of a stored array in memory, in a floating-point type, finite."""
+    """Read rows of a stored array as finite floating-point numbers."""
     try:
         rows = np.asarray(array[start:stop])
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(
             f"{name} cannot be read from function {start} on: {type(error).__name__}: {error}. The file may "
-            "be damaged, or not complete."
+            "be damaged or truncated."
         ) from error
     return checked_rows(rows, start, name)
 
 
 def checked_rows(rows: np.ndarray, start: int, name: str) -> np.ndarray:
-    """Rows in a floating-point type, finite; an error names the function by its index, from `start` on."""
+    """Return rows as finite floating-point numbers; an error names the function, counted from `start`."""
     if rows.dtype not in (np.float64, np.float32):
         rows = rows.astype(np.float64)
     bad = ~np.isfinite(rows.reshape(len(rows), -1).sum(axis=1))

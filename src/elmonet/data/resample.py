@@ -1,4 +1,4 @@
-"""Functions that were measured at different places, interpolated to common places."""
+"""Interpolate functions that were measured at different sensors to common ones."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ import numpy as np
 from elmonet.checks import coordinates, finite
 from elmonet.errors import ExtrapolationWarning, InputError
 
-__all__ = ["resample"]
-
-_BEYOND = 0.1  # of a function's own box, by which a sensor may be outside of it
+_MARGIN = 0.1  # of the size of a function's bounding box, by which a new sensor may lie outside of it
 
 
 def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
-    """Input functions that each have their own sensors, interpolated to common sensors: (N, m).
+    """Interpolate input functions that each have their own sensors to common sensors.
 
-    Splines on grids, radial basis functions elsewhere. Where a common sensor lies outside of the box of a
-    function's own sensors by more than a tenth of its size, an `ExtrapolationWarning` says so.
+    Uses splines on grids, and radial basis functions elsewhere. If a common sensor lies outside the bounding
+    box of a function's own sensors by more than a tenth of its size, an `ExtrapolationWarning` is issued.
 
     Parameters
     ----------
-    values : list with one entry per function: its values (m_i,).
-    sensors : list with one entry per function: where these were measured, (m_i, d), or (m_i,) if d = 1.
-    new_sensors : (m, d), or (m,).
+    values : list of the values (m_i,) of each function.
+    sensors : list of the sensors (m_i, d) of each function, or (m_i,) if d = 1.
+    new_sensors : (m, d), or (m,); the common sensors.
+
+    Returns
+    -------
+    u : (N, m), the functions at the common sensors.
+
+    Raises
+    ------
+    InputError : if values and sensors do not match, or values are not finite.
 
     Examples
     --------
@@ -42,28 +48,28 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
             f"give values and sensors for each function: got {len(values)} and {len(sensors)} of them."
         )
     new = coordinates(new_sensors)
-    out, outside = np.empty((len(values), len(new))), []
-    for i, (known, where) in enumerate(zip(values, sensors, strict=True)):
-        known, where = np.asarray(known, dtype=float), coordinates(where, dimension=new.shape[1])
-        if known.shape != (len(where),):
+    u, outside = np.empty((len(values), len(new))), []
+    for i, (own_values, own) in enumerate(zip(values, sensors, strict=True)):
+        own_values, own = np.asarray(own_values, dtype=float), coordinates(own, dimension=new.shape[1])
+        if own_values.shape != (len(own),):
             raise InputError(
-                f"function {i} has values {known.shape} and {len(where)} sensors: one value at each."
+                f"function {i} has values {own_values.shape} and {len(own)} sensors: give one value for each."
             )
-        finite(known, f"function {i}")
-        if _lies_outside(where, new):
+        finite(own_values, f"function {i}")
+        if _extrapolates(own, new):
             outside.append(i)
-        out[i] = interpolate(where, known[:, None], new)[:, 0]
+        u[i] = interpolate(own, own_values[:, None], new)[:, 0]
     if outside:
         warnings.warn(
-            f"{len(outside)} of {len(values)} functions, the first function {outside[0]}, are asked for at "
-            "points outside of their sensors: the values there are extrapolated. Choose new sensors inside.",
+            f"{len(outside)} of {len(values)} functions, the first function {outside[0]}, are extrapolated: "
+            "new sensors lie outside the range of their own. Choose new sensors inside.",
             ExtrapolationWarning,
             stacklevel=2,
         )
-    return out
+    return u
 
 
-def _lies_outside(where: np.ndarray, new: np.ndarray) -> bool:
-    low, high = where.min(axis=0), where.max(axis=0)
-    room = _BEYOND * (high - low)
-    return bool(((new < low - room) | (new > high + room)).any())
+def _extrapolates(own: np.ndarray, new: np.ndarray) -> bool:
+    low, high = own.min(axis=0), own.max(axis=0)
+    margin = _MARGIN * (high - low)
+    return bool(((new < low - margin) | (new > high + margin)).any())

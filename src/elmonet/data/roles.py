@@ -1,4 +1,4 @@
-"""Which array of a file is what: guessed from names and shapes, and said in plain sentences."""
+"""Roles of the arrays in a file: naming conventions, the roles themselves, and sentences about them."""
 
 from __future__ import annotations
 
@@ -13,34 +13,18 @@ from typing import Any
 
 from elmonet.errors import InputError
 
-__all__ = [
-    "EVOLUTIONS",
-    "PAIRS",
-    "PARTS",
-    "POINTS",
-    "SENSORS",
-    "TRANSPOSE",
-    "Axes",
-    "Contents",
-    "Names",
-    "Roles",
-    "axis_rank",
-    "doubt",
-    "n_points",
-    "sentences",
-]
-
 Names = str | Sequence[str] | None
+Axes = str | tuple[str | None, ...] | None
 
-# Inputs and outputs that belong together, the more telling pairs first. Names without "train", "test", ...
+# Names of inputs and outputs that belong together, without "train", "test", ...; specific pairs first.
 _PAIRS = """
 u s, branch output, branch outputs, branch target, branch_input output, branch_inputs outputs, input output,
 inputs outputs, input target, inputs targets, coeff sol, nu tensor, f u, k u, a u, kappa u, u0 u, x y
 """
 PAIRS = [(pair.split()[0], pair.split()[1]) for pair in _PAIRS.split(",")]
-# One array over time: its first time is the input, the later ones are the output.
+# One array over time: its first time step is the input, the later ones are the output.
 EVOLUTIONS = ("tensor", "data")
-# In the order in which they are tried; each must also have a shape that fits.
+# In the order in which they are tried; the shape must match as well.
 POINTS = (
     *("points", "y", "trunk", "trunk_input", "trunk_inputs", "coords", "coordinates", "xy", "xt", "grid"),
     *("nodes", "mesh", "locations", "query_points", "x"),
@@ -51,9 +35,9 @@ _AXES = [
     *("x", "y", "z", "r", "theta", "phi", "lat", "latitude", "lon", "longitude", "depth", "height", "level"),
     *("t", "time"),
 ]
-_MOST_DIMENSIONS = 4
+MAX_DIMENSION = 4  # of the points; an array of more columns is not a list of points
 
-# Where training functions are looked for; a file may hold test functions only.
+# In the order in which training functions are looked for: a file may hold only a test set.
 PARTS = ("train", "", "test")
 _PART_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -61,25 +45,27 @@ _PART_WORDS = {
     **dict.fromkeys(("val", "vali", "valid", "validation"), "validation"),
 }
 _WORDS = "|".join(sorted(_PART_WORDS, key=len, reverse=True))
-_APART = re.compile(rf"(?:^|[_\-./ ])({_WORDS})(?=[_\-./ \[\d]|$)")
-_JOINED = re.compile(rf"(?<=^[a-z])({_WORDS})$")
+_SEPARATE_PART = re.compile(rf"(?:^|[_\-./ ])({_WORDS})(?=[_\-./ \[\d]|$)")
+_JOINED_PART = re.compile(rf"(?<=^[a-z])({_WORDS})$")
+_AXIS_AFFIXES = re.compile(r"^.*[/.]|^grid_|[-_]?(coordinates?|coords?|grid)$", re.IGNORECASE)
+_MAX_LISTED = 20  # names of skipped arrays in one sentence
 
 
 def parse(name: str) -> tuple[str, str]:
-    """A name without its part, and the part: "train", "test", "validation", or "" if it names none.
+    """Split a name into a lower-case key and the part: "train", "test", "validation", or "" if none is named.
 
     >>> parse("X_train0"), parse("train/x"), parse("X[1]"), parse("f_vali")
     (('x0', 'train'), ('x', 'train'), ('x1', ''), ('f', 'validation'))
     """
     lower = name.lower()
-    found = _APART.search(lower) or _JOINED.search(lower)
+    found = _SEPARATE_PART.search(lower) or _JOINED_PART.search(lower)
     part = _PART_WORDS[found[1]] if found else ""
     rest = lower[: found.start()] + lower[found.end() :] if found else lower
     return re.sub(r"[_\[]*(\d+)\]?$", r"\1", rest.strip("_-/. ")), part
 
 
 def axis_rank(key: str) -> int | None:
-    """The place of a coordinate's name in the usual order of axes; None if it is not a coordinate's name.
+    """Return the position of a coordinate in the usual order of axes; None if it is not a coordinate.
 
     >>> axis_rank("t-coordinate") > axis_rank("grid/x"), axis_rank("u")
     (True, None)
@@ -89,75 +75,75 @@ def axis_rank(key: str) -> int | None:
 
 
 def n_points(shape: Sequence[int]) -> int:
-    """How many points an array of this shape lists: (n, d), (n,), (1, n) or a grid (..., d); 0 if none.
+    """Return how many points an array of shape (n, d), (n,), (1, n) or (..., d) lists; 0 if it cannot.
 
     >>> n_points((7, 2)), n_points((1, 7)), n_points((4, 3, 2)), n_points((7, 100))
     (7, 7, 12, 0)
     """
     if len(shape) < 2 or (len(shape) == 2 and shape[0] == 1 and shape[1] > 1):
         return math.prod(shape)
-    return math.prod(shape[:-1]) if shape[-1] <= _MOST_DIMENSIONS else 0
+    return math.prod(shape[:-1]) if shape[-1] <= MAX_DIMENSION else 0
 
 
 class Contents:
-    """The arrays of a file by what their names say.
+    """The arrays of a file, by the key and part that their names give.
 
-    `columns`: the functions are in columns, which means that the last axis of inputs and outputs counts them.
+    `columns`: each column is a function, so that the last axis of inputs and outputs counts the functions.
     """
 
     def __init__(self, arrays: Mapping[str, Any], *, index: Names = None, columns: bool = False):
         parsed = {name: parse(name) for name in arrays}
-        often = Counter(parsed.values())
-        # Names that differ in upper and lower case only keep it.
-        self.key = {name: key if often[key, part] == 1 else name for name, (key, part) in parsed.items()}
+        counts = Counter(parsed.values())
+        # Names that differ only in case keep their case.
+        self.key = {name: key if counts[key, part] == 1 else name for name, (key, part) in parsed.items()}
         self.part = {name: part for name, (_, part) in parsed.items()}
         self.arrays, self.columns = arrays, columns
         self._name = {(self.key[name], self.part[name]): name for name in arrays}
         self.index = self.asked(index, "index")
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array as it is in the file."""
+        """Return the shape of an array as it is in the file."""
         return tuple(int(n) for n in self.arrays[name].shape)
 
     def functions_first(self, name: str) -> tuple[int, ...]:
-        """The shape of inputs or outputs with the axis that counts the functions first, (N, ...)."""
+        """Return the shape (N, ...) of inputs or outputs, with the axis that counts the functions first."""
         return self._first(self.shape(name))
 
     def dims(self, name: str) -> tuple[str, ...]:
-        """The names of the axes in `functions_first`, if the file says them."""
+        """Return the names of the axes of `functions_first`, if the file has them."""
         return self._first(getattr(self.arrays, "dims", {}).get(name, ()))
 
     def _first(self, axes: tuple[Any, ...]) -> tuple[Any, ...]:
         return (*axes[-1:], *axes[:-1]) if self.columns else axes
 
     def get(self, key: str, part: str) -> str | None:
-        """The array of this name in this part."""
+        """Return the name of the array with this key in this part."""
         return self._name.get((key, part))
 
     def first(self, keys: Iterable[str], *parts: str) -> list[str]:
-        """The arrays of these names, each in the first of the parts that has it."""
+        """Return the arrays with these keys, each from the first of the parts that has it."""
         found = ((self.get(key, part) for part in parts) for key in keys)
         return [name for names in found if (name := next(filter(None, names), None)) is not None]
 
     def numbered(self, key: str, part: str) -> list[str]:
-        """The arrays key0, key1, ... of a part."""
+        """Return the arrays key0, key1, ... of a part."""
         names: list[str] = []
         while (name := self.get(f"{key}{len(names)}", part)) is not None:
             names.append(name)
         return names
 
     def nested(self, key: str, part: str) -> dict[str, str]:
-        """The arrays key.a, key.b, ... of a part, as a: name."""
+        """Return the arrays key.a, key.b, ... of a part, by a, b, ..."""
         inside = ((k.removeprefix(f"{key}."), k, p, name) for (k, p), name in self._name.items())
         return {short: name for short, k, p, name in inside if p == part and short != k}
 
     def index_of(self, n_values: int, part: str) -> str | None:
-        """The array that says to which function each of `n_values` values belongs."""
+        """Return the array that assigns each of `n_values` values to a function."""
         names = self.index or self.first(_INDEX, part, "")
         return next((name for name in names if n_points(self.shape(name)) == n_values), None)
 
     def asked(self, names: Names, flag: str) -> list[str]:
-        """The arrays that an option names, in full or without "train", "test", ..."""
+        """Return the arrays that an option names, in full or without "train", "test", ..."""
         return [self._asked(name, flag) for name in ([names] if isinstance(names, str) else names or ())]
 
     def _asked(self, name: str, flag: str) -> str:
@@ -172,24 +158,21 @@ class Contents:
         )
 
     def listed(self, names: Iterable[str] | None = None) -> str:
-        """Some arrays, or all, with their shapes."""
+        """List some arrays, or all, with their shapes."""
         chosen = self.arrays if names is None else names
         return ", ".join(f"{name} {self.shape(name)}" for name in chosen) or "none at all"
 
 
-Axes = str | tuple[str | None, ...] | None
 TRANSPOSE = "--transpose, or in Python read(file, transpose=True)"
-_MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
 class Roles:
     """Names of the arrays in their roles.
 
-    Inputs are one name, or a dict of names for several input functions; outputs are one name, or a list for
-    the components of a vector. `points` and `sensors` are one name, or one for each axis of a grid (None
-    where an axis has no coordinates). `index` says to which function a value belongs, where each has its own
-    point.
+    Inputs are one name, or a dict of names for several input functions; outputs are one name, or a list of
+    names for the components of a vector. `points` and `sensors` are one name, or one for each axis of a grid
+    (None for an axis without coordinates). `index` assigns the values of scattered outputs to functions.
     """
 
     u_train: str | dict[str, str]
@@ -202,74 +185,77 @@ class Roles:
     points_test: str | None = None
     index_test: str | None = None
     scattered: bool = False
-    """Each value has its own point. Without an index the inputs are repeated for each value."""
+    """Each value has its own point. Without an index, the inputs are repeated for each value."""
     evolution: bool = False
-    """Inputs and outputs are the same array over time: its first time, and the later ones."""
+    """Inputs and outputs are the first and the later time steps of one array."""
     components: bool = False
     """The last axis of the outputs holds the components of a vector."""
     transpose: bool = False
-    """The functions are in columns: the last axis of inputs and outputs counts them."""
+    """Each column is a function: the last axis of inputs and outputs counts the functions."""
     doubt: str = field(default="", compare=False)
-    """Why the functions may be in columns although they are taken as rows."""
+    """Why the functions may be in columns although they are taken as rows; "" if there is no doubt."""
     reasons: tuple[str, ...] = field(default=(), compare=False)
+    """What was taken as what, in sentences."""
 
     @property
-    def places_fit(self) -> bool:
-        """Whether points or sensors are in the file, for every axis."""
+    def has_coordinates(self) -> bool:
+        """Whether the file holds points or sensors, for every axis."""
         return _complete(self.points) or _complete(self.sensors)
 
 
-def doubt(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
-    """Why functions that are taken as rows may be columns, for which points or sensors fit; "" if not."""
+def doubt_about_rows(arrays: Mapping[str, Any], roles: Roles, in_columns: Roles) -> str:
+    """Say why functions that are taken as rows may be columns, whose coordinates match; "" if not."""
     if (roles.u_train, roles.s_train) != (in_columns.u_train, in_columns.s_train):
         return ""
     u, s = (arrays[_names(names)[0]] for names in (roles.u_train, roles.s_train))
     if roles.scattered:
-        # Values with their own points have few components, the inputs many sensors: as many of both is odd.
+        # Scattered values have few components and inputs many sensors, so equal numbers of both are suspect.
         if roles.index is not None or s.ndim != 2 or s.shape[1] == 1 or u.shape[1:] != s.shape[1:]:
             return ""
-    elif roles.evolution or roles.places_fit:
+    elif roles.evolution or roles.has_coordinates:
         return ""
-    fits = in_columns.points if _complete(in_columns.points) else in_columns.sensors
+    matching = in_columns.points if _complete(in_columns.points) else in_columns.sensors
     return (
         f"{_show(arrays, [*_names(roles.u_train), *_names(roles.s_train)])} are taken as {s.shape[0]} "
-        f"functions, one per row, but {_places(arrays, fits)} fits their columns and not their rows. If each "
-        f"column is a function: {TRANSPOSE}."
+        f"functions, one per row, but {_show_coordinates(arrays, matching)} fits their columns and not their "
+        f"rows. If each column is a function: {TRANSPOSE}."
     )
 
 
-def sentences(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
-    """What was taken as what, and what was left out."""
+def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
+    """Say in sentences what was taken as what, and what was left out."""
     show = partial(_show, arrays)
-    said = [f"input functions: {show(roles.u_train)}"]
+    sentences = [f"input functions: {show(roles.u_train)}"]
     if roles.evolution:
-        said = [f"input functions: the first time of {show(roles.u_train)}"]
-        said.append(f"output functions: the later times of {show(roles.s_train)}")
+        sentences = [f"input functions: the first time step of {show(roles.u_train)}"]
+        sentences.append(f"output functions: the later time steps of {show(roles.s_train)}")
     elif roles.scattered:
-        how = f"by {show(roles.index)}" if roles.index else "by equal inputs"
-        said.append(f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}")
+        how = f"by {show(roles.index)}" if roles.index else "by matching inputs"
+        sentences.append(
+            f"scattered outputs, each value at its own point: {show(roles.s_train)}, assigned {how}"
+        )
     else:
-        several = "components of the output" if isinstance(roles.s_train, list) else "output functions"
-        said.append(f"{several}: {show(roles.s_train)}")
+        title = "components of the output" if isinstance(roles.s_train, list) else "output functions"
+        sentences.append(f"{title}: {show(roles.s_train)}")
     if roles.transpose:
-        said.append("each column is a function, as --transpose says")
+        sentences.append("each column is a function (--transpose)")
     if roles.doubt:
-        said.append(f"look here: {roles.doubt}")
+        sentences.append(f"please check: {roles.doubt}")
     if roles.u_test is not None:
-        said.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
-    missing = " in the file; --points gives them" if roles.points is None else ""
-    said.append(f"points: {_places(arrays, roles.points)}{missing}")
-    said.append(f"sensors: {_places(arrays, roles.sensors)}")
+        sentences.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
+    missing = " in the file; give them with --points" if roles.points is None else ""
+    sentences.append(f"points: {_show_coordinates(arrays, roles.points)}{missing}")
+    sentences.append(f"sensors: {_show_coordinates(arrays, roles.sensors)}")
     if roles.components and not isinstance(roles.s_train, list):
-        said.append(f"components: the last axis of {roles.s_train}")
+        sentences.append(f"components: the last axis of {roles.s_train}")
     used = {name for key, value in vars(roles).items() if key != "doubt" for name in _names(value)}
     ignored = [name for name in arrays if name not in used]
     if ignored:
-        said.append(f"ignored: {', '.join(ignored)}")
+        sentences.append(f"ignored: {', '.join(ignored)}")
     if skipped := getattr(arrays, "skipped", None):
-        more = " ..." if len(skipped) > _MOST_LISTED else ""
-        said.append(f"not arrays of numbers: {', '.join(skipped[:_MOST_LISTED])}{more}")
-    return tuple(said)
+        more = " ..." if len(skipped) > _MAX_LISTED else ""
+        sentences.append(f"not numeric arrays: {', '.join(skipped[:_MAX_LISTED])}{more}")
+    return tuple(sentences)
 
 
 def _complete(names: Axes) -> bool:
@@ -280,16 +266,54 @@ def _show(arrays: Mapping[str, Any], names: Any) -> str:
     return " and ".join(f"{name} {tuple(arrays[name].shape)}" for name in _names(names))
 
 
-def _places(arrays: Mapping[str, Any], names: Any) -> str:
+def _show_coordinates(arrays: Mapping[str, Any], names: Axes) -> str:
     if names is None:
         return "none"
     each = [names] if isinstance(names, str) else names
-    said = [f"{n} {tuple(arrays[n].shape)}" if n else "an axis spaced evenly from 0 to 1" for n in each]
-    return said[0] if len(said) == 1 else f"the grid of {', '.join(said[:-1])} and {said[-1]}"
+    shown = [_show(arrays, n) if n else "an evenly spaced axis from 0 to 1" for n in each]
+    return shown[0] if len(shown) == 1 else f"the grid of {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _names(value: Any) -> list[str]:
+    """Return the names in a role: one, or those in a list or dict."""
     if isinstance(value, str):
         return [value]
     values = value.values() if isinstance(value, Mapping) else value
     return [n for n in values if isinstance(n, str)] if isinstance(value, (Mapping, list, tuple)) else []
+
+
+def axis_names(arrays: Any, points: Axes, dimension: int) -> tuple[str, ...] | None:
+    """Return the names of the coordinates of points, as many as their dimension; None if the file has none.
+
+    They are the names of a grid's axes, of the columns of a list of points, or letters, as in "xt".
+
+    >>> axis_names({}, ("x-coordinate", "grid/t"), 2), axis_names({}, "xt", 2), axis_names({}, "time", 1)
+    (('x', 't'), ('x', 't'), ('time',))
+    >>> axis_names({}, "points", 2), axis_names({}, (None, "t"), 2)
+    (None, None)
+    """
+    if points is None:
+        return None
+    if not isinstance(points, str):
+        named = [None if name is None else _short(name) for name in points]
+    elif labels := _column_labels(arrays, points):
+        named = list(labels)
+    else:
+        key, _ = parse(points)
+        letters = [key] if dimension == 1 else list(key)
+        known = all(axis_rank(letter) is not None for letter in letters)
+        named = ([_short(points)] if dimension == 1 else list(letters)) if known else []
+    names = tuple(name for name in named if name)
+    return names if len(names) == dimension == len(set(names)) else None
+
+
+def _column_labels(arrays: Any, points: str) -> tuple[str, ...]:
+    """Return the names that the file gives to the columns of a list of points."""
+    dims = getattr(arrays, "dims", {}).get(points, ())
+    labels = getattr(arrays, "labels", {}).get(dims[-1], ()) if dims else ()
+    return labels or getattr(arrays, "columns", {}).get(points, ())
+
+
+def _short(name: str) -> str:
+    """Return a name without folders and affixes such as "grid", unless nothing is left."""
+    return _AXIS_AFFIXES.sub("", _AXIS_AFFIXES.sub("", name)) or name

@@ -1,4 +1,4 @@
-"""Outputs with different points for each function."""
+"""Scattered outputs: each function is known at its own points."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 from elmonet.checks import coordinates, finite
 from elmonet.errors import InputError
 
-__all__ = ["Scattered"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scattered:
-    """Values of output functions, each at its own points: function ``index[k]`` at ``points[k]``.
+    """Values of output functions, each at its own points: value k is function ``index[k]`` at ``points[k]``.
 
     Parameters
     ----------
-    index : (K,) integers, which function: row ``index[k]`` of the inputs.
+    index : (K,) integers; value k belongs to row ``index[k]`` of the inputs.
     points : (K, d), or (K,) if d = 1.
-    values : (K,), or (K, c) for c components; None for places without values, as for `predict`.
+    values : (K,), or (K, c) for c components; None for points without values, as `predict` takes them.
+
+    Raises
+    ------
+    InputError : if shapes disagree, or values are not finite.
 
     Examples
     --------
@@ -39,7 +41,7 @@ class Scattered:
         index, points = np.asarray(self.index), coordinates(self.points)
         if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) != len(points):
             raise InputError(
-                "index must hold one whole number for each point, the row of the inputs that it belongs to; "
+                "index must hold one integer for each point, the row of the inputs that it belongs to; "
                 f"got index {index.shape} of type {index.dtype} for {len(points)} points."
             )
         if index.min() < 0:
@@ -65,37 +67,57 @@ class Scattered:
 
     @classmethod
     def of(cls, values: Any, points: Any) -> Self:
-        """From lists with one entry per function: its values (M_i,) or (M_i, c), and its points (M_i, d).
+        """Build scattered outputs from lists with one entry per function.
 
-        Values None: places without values.
+        Parameters
+        ----------
+        values : list of the values (M_i,) or (M_i, c) of each function; None for points without values.
+        points : list of the points (M_i, d) of each function.
+
+        Returns
+        -------
+        scattered : the same as index, points and values.
+
+        Raises
+        ------
+        InputError : if values and points do not match.
         """
-        places = [coordinates(p) for p in points]
-        index = np.repeat(np.arange(len(places)), [len(p) for p in places])
+        each = [coordinates(p) for p in points]
+        index = np.repeat(np.arange(len(each)), [len(p) for p in each])
         if values is None:
-            return cls(index, np.concatenate(places))
+            return cls(index, np.concatenate(each))
         if len(values) != len(points):
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
         values = [np.asarray(v, dtype=float) for v in values]
-        for i, (v, p) in enumerate(zip(values, places, strict=True)):
+        for i, (v, p) in enumerate(zip(values, each, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")
-        return cls(index, np.concatenate(places), np.concatenate(values))
+        return cls(index, np.concatenate(each), np.concatenate(values))
 
     @property
     def n_functions(self) -> int:
-        """One more than the largest index."""
+        """Number of functions: one more than the largest index."""
         return int(self.index.max()) + 1
 
     def of_functions(self, rows: Any) -> Self:
-        """Those of some functions, `rows` (an array of their indices), numbered from 0 in that order."""
+        """Return the values of some functions, numbered from 0 in the order of `rows`.
+
+        Parameters
+        ----------
+        rows : indices of the functions.
+
+        Returns
+        -------
+        scattered : their index, points and values.
+        """
         rows = np.asarray(rows)
-        new = np.full(max(self.n_functions, int(rows.max()) + 1), -1)
-        new[rows] = np.arange(len(rows))
-        kept = new[self.index] >= 0
-        values = None if self.values is None else self.values[kept]
-        return type(self)(new[self.index[kept]], self.points[kept], values)
+        new_index = np.full(max(self.n_functions, int(rows.max()) + 1), -1)
+        new_index[rows] = np.arange(len(rows))
+        selected = new_index[self.index] >= 0
+        values = None if self.values is None else self.values[selected]
+        return type(self)(new_index[self.index[selected]], self.points[selected], values)
 
     def __len__(self) -> int:
         return len(self.index)

@@ -1,4 +1,4 @@
-"""Arrays to files of any kind that elmonet reads, atomically."""
+"""Write arrays to files of any kind that elmonet reads, atomically."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.data.formats.detect import ZARR_MARKS
-from elmonet.data.limits import extra
+from elmonet.data.formats.zarr_group import ZARR_FILES
+from elmonet.data.limits import require_extra
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import destination, replacing
-
-__all__ = ["require_writable", "write_data"]
+from elmonet.modelfile.store import atomic_write, writable_path
 
 
 def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
-    """Write arrays by name; the ending of `path` says which kind of file.
+    """Write arrays by name, in the format that the ending of `path` names.
 
     npz, h5 or hdf5, zarr, mat, nc, csv; npy for one array; no ending for a folder of npy. What was at `path`
-    is replaced once the new file is whole.
+    is replaced once the new file is complete. Raises `FileError` if it cannot be written, `InputError` if the
+    format cannot hold these arrays, and `MissingExtra` if an optional package is missing.
     """
     path = Path(path)
     require_writable(path)
     if not arrays:
         raise InputError(f"there is no array to write to {str(path)!r}.")
-    with replacing(path, folder=_is_folder(path)) as new:
+    with atomic_write(path, folder=_is_folder(path)) as new:
         plain = {str(name): _plain(array, str(name)) for name, array in arrays.items()}
         _WRITERS[path.suffix.lower()](new, plain)
 
 
 def require_writable(path: Path) -> None:
-    """Raise `FileError` unless arrays can be written to a file or folder of this name, at this place."""
+    """Raise `FileError` unless arrays can be written to `path`."""
     if path.suffix.lower() not in _WRITERS:
         endings = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)
         raise FileError(f"cannot write {str(path)!r}: its ending must be one of {endings}.")
-    real = destination(path, folder=_is_folder(path))
-    if real.is_dir() and not _may_replace(real):
+    target = writable_path(path, folder=_is_folder(path))
+    if target.is_dir() and not _may_replace(target):
         raise FileError(
-            f"cannot write {str(path)!r}: the folder holds other things than arrays, which would be lost. "
+            f"cannot write {str(path)!r}: the folder holds other files than arrays, which would be lost. "
             f"Name a file, such as {str(path / 'functions.npz')!r}, or a new folder."
         )
 
@@ -58,9 +57,9 @@ def _plain(array: Any, name: str) -> np.ndarray:
 
 
 def _may_replace(folder: Path) -> bool:
-    """Whether a folder is of zarr, or holds npy files and nothing else."""
+    """Return whether a folder is zarr, or holds npy files only."""
     names = [entry.name for entry in folder.iterdir()]
-    return any(name in ZARR_MARKS for name in names) or all(name.endswith(".npy") for name in names)
+    return any(name in ZARR_FILES for name in names) or all(name.endswith(".npy") for name in names)
 
 
 def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -72,8 +71,8 @@ def _npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def _npy(path: Path, arrays: dict[str, np.ndarray]) -> None:
     if len(arrays) > 1:
         raise InputError(
-            f"an npy file holds one array, got {', '.join(arrays)}. Write npz, or a folder: a name without "
-            "ending."
+            f"an npy file holds one array, got {', '.join(arrays)}. Write npz, or a folder (a name without "
+            "ending)."
         )
     np.save(path, next(iter(arrays.values())), allow_pickle=False)
 
@@ -82,18 +81,18 @@ def _folder(path: Path, arrays: dict[str, np.ndarray]) -> None:
     path.mkdir()
     for name, array in arrays.items():
         if not re.fullmatch(r"[\w\-\[\]. ]+", name) or name.startswith("."):
-            raise InputError(f"{name!r} cannot be the name of a file. Use letters, digits and _.")
+            raise InputError(f"{name!r} cannot be a file name. Use letters, digits and _.")
         np.save(path / f"{name}.npy", array, allow_pickle=False)
 
 
 def _hdf5(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    with extra("h5py").File(path, "w") as file:
+    with require_extra("h5py").File(path, "w") as file:
         for name, array in arrays.items():
             file.create_dataset(name, data=array)
 
 
 def _zarr(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    group = extra("zarr").open_group(path, mode="w")
+    group = require_extra("zarr").open_group(path, mode="w")
     for name, array in arrays.items():
         group.create_array(name, data=array)
 
@@ -104,7 +103,7 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for name, array in arrays.items():
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,30}", name):
             raise InputError(
-                f"{name!r} cannot be a name in MATLAB: use a letter, then up to 30 letters, digits or _."
+                f"{name!r} is not a name in MATLAB: use a letter, then up to 30 letters, digits or _."
             )
         if array.nbytes >= 1 << 31:
             raise InputError(f"{name} has 2 GiB or more, which this kind of .mat cannot hold. Write .h5.")
@@ -112,9 +111,9 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _netcdf(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Axes of the same length have the same dimension, n100."""
-    xarray = extra("xarray")
-    extra("h5netcdf", "xarray")
+    """Write NetCDF; axes of the same length, such as 100, share a dimension, n100."""
+    xarray = require_extra("xarray")
+    require_extra("h5netcdf", "xarray")
     variables = {}
     for name, array in arrays.items():
         dims: list[str] = []
@@ -125,7 +124,7 @@ def _netcdf(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """A column (N,) by its name; (N, k) as name0, name1, ..."""
+    """Write (N,) as a column of its name, (N, k) as the columns name0, name1, ..."""
     if len({a.shape[:1] for a in arrays.values()}) > 1 or not all(
         a.shape and a.size for a in arrays.values()
     ):
@@ -139,9 +138,7 @@ def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
         columns = range(array[0].size)
         names += [name] if array.ndim == 1 else [f"{name}{apart}{i}" for i in columns]
     if any(set(name) & set(',\n\r"#') for name in names) or not any(not name.isdigit() for name in names):
-        raise InputError(
-            f"names of columns must be words. Use letters, digits and _; got {', '.join(arrays)}."
-        )
+        raise InputError(f"column names must be words of letters, digits and _; got {', '.join(arrays)}.")
     table = np.concatenate([array.reshape(len(array), -1) for array in arrays.values()], axis=1)
     np.savetxt(path, table, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
 

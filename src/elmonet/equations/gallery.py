@@ -15,7 +15,7 @@ from elmonet.auto import AutoELMDeepONet
 from elmonet.equations import advection, antiderivative, burgers, laplace, poisson, reaction, stokes
 from elmonet.interpolation import as_grid
 from elmonet.metrics import relative_l2
-from elmonet.modelfile.store import replacing
+from elmonet.modelfile.store import atomic_write
 from elmonet.plot.axes import bare, colour_bar_below, new
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> No
     figure = picture(problem, u, model.predict(u), truth)
     from matplotlib import pyplot  # after `picture`, which reports a missing matplotlib
 
-    with replacing(path) as fresh:
+    with atomic_write(path) as fresh:
         figure.savefig(fresh, dpi=100, format="png")
     pyplot.close(figure)
 

@@ -1,7 +1,7 @@
-"""One safe file: arrays and a JSON header in the safetensors format.
+"""Model files: arrays and a JSON header in the safetensors format, written atomically.
 
-No pickle, nothing executed on load. Writing is atomic: the file at `path` is the old one or the new
-one, whole, whatever happens in between. A digest over header and arrays finds every damaged bit.
+No pickle: loading executes nothing. Writing is atomic: the file at `path` is either the old one or the
+complete new one, whatever happens in between. A SHA-256 digest of header and arrays detects damage.
 """
 
 from __future__ import annotations
@@ -24,81 +24,7 @@ from safetensors.numpy import save as to_bytes
 
 from elmonet.errors import FileError
 
-__all__ = ["FORMAT_VERSION", "destination", "digest", "read", "replacing", "write", "write_bytes"]
-
-_NO_FILES = {
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-}
-
-
-def destination(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
-    """The place that `path` means, for a file or, with `folder`, for a folder of files.
-
-    Symbolic links are followed, also to a file that is not there yet. Raises `FileError` for devices, sockets
-    and pipes, for links in a circle, where the folder around it does not exist, and for a folder where a file
-    should be written, or the other way round.
-    """
-    real = Path(os.path.realpath(path))
-    try:
-        mode = stat.S_IFMT(os.stat(path).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        if real.parent.is_dir():
-            return real
-        outside = real.parent if Path(path).is_symlink() else Path(path).parent
-        why = f"it must name a file in a folder that exists; there is no folder {str(outside)!r}."
-    except OSError as error:
-        circle = error.errno == errno.ELOOP
-        why = "its links lead to each other, and to no file. Name a file." if circle else f"{error.strerror}."
-    else:
-        if mode in _NO_FILES:
-            why = f"it is {_NO_FILES[mode]}, not a file. Name a file."
-        elif mode == stat.S_IFDIR and not folder:
-            why = "it is a folder. Name a file in it."
-        elif mode != stat.S_IFDIR and folder:
-            why = "it would be a folder, but a file is there. Name another."
-        else:
-            return real
-    raise FileError(f"cannot write {os.fspath(path)!r}: {why}")
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str], *, folder: bool = False) -> Iterator[Path]:
-    """A place to write to, from where the result moves to the `destination` of `path` when it is whole.
-
-    Raises `FileError` if it cannot be written; what was there before is then unchanged.
-    """
-    real = destination(path, folder=folder)
-    place = None
-    try:
-        # In the same folder, because only there os.replace is atomic.
-        place = Path(tempfile.mkdtemp(dir=real.parent, prefix=f".{real.name[:100]}.", suffix=".part"))
-        new, old = place / real.name, place / "old"
-        yield new
-        if not folder:
-            with new.open("rb+") as file:
-                os.fsync(file.fileno())
-        elif real.exists():
-            os.replace(real, old)  # a folder cannot be replaced at once
-        try:
-            os.replace(new, real)
-        except OSError:
-            if folder and old.exists():
-                os.replace(old, real)
-            raise
-    except OSError as error:
-        raise FileError(
-            f"cannot write {os.fspath(path)!r}: {error.strerror or error}. Make room there, or name another "
-            "place. What was there before is unchanged."
-        ) from error
-    finally:
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
-
-
-FORMAT_VERSION = 2  # 1 was elmonet 0.1's
+FORMAT_VERSION = 2  # 1 was written by elmonet 0.1
 _FORMAT = "elmonet"
 
 
@@ -115,51 +41,31 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     write_bytes(path, to_bytes(arrays, metadata))
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write `content` to `path`: the file there is the old one or the new one, whole.
-
-    Symbolic links are followed. Raises `FileError` where no file can be written: folders, devices, ...
-    """
-    with replacing(path) as new:
-        new.write_bytes(content)
-
-
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read header and arrays, or raise `FileError` if the file is not whole or not ours."""
+    """Read header and arrays; raise `FileError` if the file is incomplete, damaged or of another kind."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"there is no file {str(path)!r}.")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            _check_kind(path, metadata)
+            _check_metadata(path, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        digest_now = _file_digest(int(metadata["version"]), metadata["header"], arrays)
-        if digest_now != metadata["sha256"]:
+        if _file_digest(int(metadata["version"]), metadata["header"], arrays) != metadata["sha256"]:
             raise FileError(
-                f"{str(path)!r} is damaged: its checksum is wrong. Take another copy, or fit the model again."
+                f"{str(path)!r} is damaged: its checksum is wrong. Use another copy, or fit the model again."
             )
         return json.loads(metadata["header"]), arrays
     except FileError:
         raise
-    except Exception as error:  # any error of the parser about a damaged file
+    except Exception as error:  # whatever the parser raises for a damaged file
         raise FileError(
-            f"{str(path)!r} is not a whole elmonet model: {type(error).__name__}: {error}. It may be of "
-            "another kind, or not complete. Write it again with model.save()."
+            f"{str(path)!r} is not a complete elmonet model: {type(error).__name__}: {error}. It may be "
+            "truncated or of another kind. Write it again with model.save()."
         ) from error
 
 
-def digest(arrays: list[np.ndarray]) -> str:
-    """SHA-256 of the types, shapes and bytes of some arrays."""
-    sha = hashlib.sha256()
-    for array in arrays:
-        array = np.ascontiguousarray(array)
-        sha.update(f"{array.dtype.str}{array.shape};".encode())
-        sha.update(array.data.cast("B") if array.size else b"")
-    return sha.hexdigest()
-
-
-def _check_kind(path: Path, metadata: dict[str, str]) -> None:
+def _check_metadata(path: Path, metadata: dict[str, str]) -> None:
     if metadata.get("format") != _FORMAT:
         raise FileError(
             f"{str(path)!r} is a safetensors file but not an elmonet model. Load it with the program "
@@ -174,7 +80,17 @@ def _check_kind(path: Path, metadata: dict[str, str]) -> None:
             f"{FORMAT_VERSION}). Install a newer elmonet to load it."
         )
     if int(version) < 1 or not {"header", "sha256"} <= set(metadata):
-        raise FileError(f"{str(path)!r} is damaged: its header is not complete.")
+        raise FileError(f"{str(path)!r} is damaged: its header is incomplete.")
+
+
+def digest(arrays: list[np.ndarray]) -> str:
+    """Return the SHA-256 of the dtypes, shapes and bytes of some arrays."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        sha.update(f"{array.dtype.str}{array.shape};".encode())
+        sha.update(array.data.cast("B") if array.size else b"")
+    return sha.hexdigest()
 
 
 def _file_digest(version: int, header: str, arrays: dict[str, np.ndarray]) -> str:
@@ -182,3 +98,81 @@ def _file_digest(version: int, header: str, arrays: dict[str, np.ndarray]) -> st
     content = digest([arrays[name] for name in names])
     text = json.dumps([_FORMAT, version, header, names, content])
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to the file at `path`, atomically; see `atomic_write`."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], *, folder: bool = False) -> Iterator[Path]:
+    """Yield a temporary path to write to; on success it replaces `path` (see `writable_path`) in one step.
+
+    Raises `FileError` if it cannot be written; what was at `path` is then unchanged.
+    """
+    target = writable_path(path, folder=folder)
+    workspace = None
+    try:
+        # In the same folder, because os.replace is atomic only within one file system.
+        workspace = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part"))
+        new, old = workspace / target.name, workspace / "old"
+        yield new
+        if not folder:
+            with new.open("rb+") as file:
+                os.fsync(file.fileno())
+        elif target.exists():
+            os.replace(target, old)  # os.replace cannot overwrite a folder that is not empty
+        try:
+            os.replace(new, target)
+        except OSError:
+            if folder and old.exists():
+                os.replace(old, target)
+            raise
+    except OSError as error:
+        raise FileError(
+            f"cannot write {os.fspath(path)!r}: {error.strerror or error}. Make room there, or choose "
+            "another place. What was there before is unchanged."
+        ) from error
+    finally:
+        if workspace is not None:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+
+_SPECIAL_FILES = {
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def writable_path(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
+    """Resolve `path` to the place where a file, or with `folder` a folder of files, will be written.
+
+    Symbolic links are followed, also to a file that does not exist yet. Raises `FileError` for devices,
+    sockets and pipes, for circular links, if the parent folder does not exist, for a folder where a file is
+    to be written, and the other way round.
+    """
+    real = Path(os.path.realpath(path))
+    try:
+        mode = stat.S_IFMT(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        if real.parent.is_dir():
+            return real
+        parent = real.parent if Path(path).is_symlink() else Path(path).parent
+        why = f"it must name a file in a folder that exists; there is no folder {str(parent)!r}."
+    except OSError as error:
+        circular = error.errno == errno.ELOOP
+        why = "its symbolic links are circular. Name a file." if circular else f"{error.strerror}."
+    else:
+        if mode in _SPECIAL_FILES:
+            why = f"it is {_SPECIAL_FILES[mode]}, not a file. Name a file."
+        elif mode == stat.S_IFDIR and not folder:
+            why = "it is a folder. Name a file in it."
+        elif mode != stat.S_IFDIR and folder:
+            why = "a folder is to be written, but a file is there. Choose another name."
+        else:
+            return real
+    raise FileError(f"cannot write {os.fspath(path)!r}: {why}")

@@ -1,47 +1,47 @@
-"""Readers of files, one module for each kind; all give arrays by name."""
+"""Readers of files, one module for each family of kinds; each registers itself and yields arrays by name."""
 
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 
-from elmonet.data.formats.detect import SUPPORTED, file_format
+from elmonet.data.formats import hdf5, matlab, numpy_files, text, torch_file, zarr_group
+from elmonet.data.formats.registry import data_endings, find_reader, register_reader
 from elmonet.data.lazy import Arrays
 from elmonet.data.limits import SizeLimit, opening
 
-__all__ = ["READERS", "SUPPORTED", "open_arrays"]
+__all__ = ["data_endings", "find_reader", "open_arrays", "register_reader"]
 
-# Module and function; each function adds the arrays of a file to a record of arrays.
-READERS = {
-    "npz": ("numpy_files", "add_npz"),
-    "npy": ("numpy_files", "add_npy"),
-    "npy folder": ("numpy_files", "add_folder"),
-    "torch": ("torch_file", "add_torch"),
-    "matlab": ("matlab", "add_matlab"),
-    "matlab 7.3": ("matlab", "add_matlab73"),
-    "hdf5": ("hdf5", "add_hdf5"),
-    "zarr": ("zarr_group", "add_zarr"),
-    "netcdf": ("hdf5", "add_netcdf"),
-    "csv": ("text", "add_csv"),
-}
+_ = hdf5, matlab, numpy_files, text, torch_file, zarr_group  # imported to register their readers
 
 
 def open_arrays(path: str | os.PathLike[str], max_bytes: int | str | None = None) -> Arrays:
-    """The arrays of numbers in a file or folder, by name.
+    """Return the numeric arrays in a file or folder, by name.
 
-    Those of zarr, HDF5, NetCDF and npy stay on disk and are read by slicing; the others are in memory.
-    Nothing that the file brings is run, and no more than `max_bytes` is unpacked (see `SizeLimit`). Raises
-    `FileError` for what is damaged, unknown, too large, or a pickled object; `NotEnoughMemory` before more is
-    read than there is room for; `MissingExtra` if a package is missing.
+    Arrays of zarr, HDF5, NetCDF and npy stay on disk and are read by slicing; the others are in memory.
+    Nothing in the file is executed, and at most `max_bytes` are unpacked (see `SizeLimit`).
+
+    Parameters
+    ----------
+    path : of the file or folder.
+    max_bytes : how much may be unpacked, as a number or as "4GB".
+
+    Returns
+    -------
+    arrays : dictionary of the arrays; close it, or use it in a with statement.
+
+    Raises
+    ------
+    FileError : if the file is damaged, unknown, too large, or a pickled object.
+    NotEnoughMemory : before more is read than fits into memory.
+    MissingExtra : if an optional package is missing.
     """
     path, arrays = Path(path), Arrays()
     with opening(path):
-        arrays.format = file_format(path)
-        arrays.limit = SizeLimit(path, max_bytes)
-        module, function = READERS[arrays.format]
+        reader = find_reader(path)
+        arrays.format, arrays.limit = reader.kind, SizeLimit(path, max_bytes)
         try:
-            getattr(import_module(f"elmonet.data.formats.{module}"), function)(arrays, path)
+            reader.add_arrays(arrays, path)
         except BaseException:
             arrays.close()
             raise

@@ -7,20 +7,32 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.data.formats.registry import register_reader
 from elmonet.data.lazy import COMPONENT_DIMS, Arrays, Lazy
-from elmonet.data.limits import extra
+from elmonet.data.limits import require_extra
 from elmonet.errors import FileError
 
-__all__ = ["add_dataset", "add_hdf5", "add_netcdf", "open_datasets"]
+_MAX_ARRAYS = 100_000  # in one file
+_NETCDF_ENDINGS = ("nc", "nc4", "cdf", "netcdf")
 
-_MOST = 100_000
+
+def is_hdf5(start: bytes) -> bool:
+    """Return whether a file that begins so is HDF5, possibly behind a block of the user."""
+    return any(start[at : at + 8] == b"\x89HDF\r\n\x1a\n" for at in (0, 512, 1024, 2048, 4096))
 
 
+@register_reader(
+    "hdf5",
+    endings=["h5", "hdf5", "hdf", "he5"],
+    description="h5 or hdf5 (HDF5)",
+    recognise=lambda path, start: is_hdf5(start),
+    on_disk=True,
+)
 def add_hdf5(arrays: Arrays, path: Path) -> None:
-    """The numeric arrays, by "group/name", read by slicing.
+    """Add the numeric arrays by "group/name", read by slicing.
 
-    Groups that are numbered "0000", "0001", ... and hold arrays of the same shapes are one function
-    each: their arrays are stacked, and the grid is the first one's.
+    Groups that are numbered "0000", "0001", ... and hold arrays of the same shapes are one function each:
+    their arrays are stacked, and the grid of the first group is taken for all.
     """
     datasets = open_datasets(arrays, path)
     numbered = sorted({name.split("/")[0] for name in datasets if name.split("/")[0].isdecimal()}, key=int)
@@ -32,18 +44,18 @@ def add_hdf5(arrays: Arrays, path: Path) -> None:
 
 
 def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
-    """The datasets of numbers of a file that stays open with `arrays`."""
-    file = extra("h5py").File(path, "r")
+    """Return the numeric datasets of a file, which stays open until `arrays` is closed."""
+    file = require_extra("h5py").File(path, "r")
     arrays.keep_open(file)
     found: dict[str, Any] = {}
 
     def look(name: str, item: Any) -> None:
         if not hasattr(item, "dtype"):  # a group
             return
-        if len(found) + len(arrays.skipped) >= _MOST:
+        if len(found) + len(arrays.skipped) >= _MAX_ARRAYS:
             raise FileError(
-                f"{str(path)!r} holds more than {_MOST} arrays. Put them into one array, one function per "
-                "row."
+                f"{str(path)!r} holds more than {_MAX_ARRAYS} arrays. Put them into one array, one function "
+                "per row."
             )
         elsewhere = item.is_virtual or item.external
         if item.shape is None or elsewhere or item.dtype.kind not in "biufc":
@@ -60,7 +72,7 @@ def _lazy(dataset: Any, name: str) -> Any:
 
 
 def _stacked(datasets: dict[str, Any], groups: list[str], path: Path) -> dict[str, Any]:
-    """Arrays of all groups, one above the other, or nothing if the groups hold different arrays."""
+    """Return the arrays of all groups, stacked along a first axis; nothing if the groups differ."""
     inside = [name.split("/", 1)[1] for name in datasets if name.startswith(f"{groups[0]}/")]
     stacked: dict[str, Any] = {}
     for name in inside:
@@ -85,17 +97,26 @@ def _read_rows(rows: list[Any]) -> Any:
     return read
 
 
-_SIGNATURE_OF_CLASSIC = b"CDF"
-
-
+@register_reader(
+    "netcdf",
+    endings=_NETCDF_ENDINGS,
+    description="nc (NetCDF)",
+    recognise=lambda path, start: (
+        start[:4] in (b"CDF\x01", b"CDF\x02", b"CDF\x05")
+        or (is_hdf5(start) and path.suffix.lower()[1:] in _NETCDF_ENDINGS)
+    ),
+    on_disk=True,
+)
 def add_netcdf(arrays: Arrays, path: Path) -> None:
-    """The numeric variables and coordinates with the names of their dimensions."""
-    xarray = extra("xarray")
+    """Add the numeric variables and coordinates, with the names of their dimensions."""
+    xarray = require_extra("xarray")
     with path.open("rb") as file:
-        classic = file.read(3) == _SIGNATURE_OF_CLASSIC
+        classic = file.read(3) == b"CDF"
     if not classic:
-        extra("h5netcdf", "xarray")
-        with extra("h5py").File(path, "r"):  # h5netcdf does not clean up after a file that cannot be opened
+        require_extra("h5netcdf", "xarray")
+        with require_extra("h5py").File(
+            path, "r"
+        ):  # h5netcdf does not clean up after a file that cannot be opened
             pass
     engine = "scipy" if classic else "h5netcdf"
     dataset = xarray.open_dataset(path, engine=engine, decode_times=False)
@@ -104,7 +125,7 @@ def add_netcdf(arrays: Arrays, path: Path) -> None:
 
 
 def add_dataset(arrays: Arrays, dataset: Any, source: str) -> None:
-    """The arrays of an ``xarray.Dataset``; a dimension of components comes last."""
+    """Add the arrays of an ``xarray.Dataset``, with a dimension of components moved last."""
     for key, variable in dataset.variables.items():
         dims = tuple(str(dim) for dim in variable.dims)
         if variable.dtype.kind not in "biufc":

@@ -1,4 +1,4 @@
-"""Tables of numbers as text: CSV and the like."""
+"""Tables of numbers as text: CSV and similar."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from pathlib import Path
 
 import numpy as np
 
+from elmonet.data.formats.registry import has_known_ending, register_reader
 from elmonet.data.lazy import Arrays
 from elmonet.errors import FileError
 
-__all__ = ["add_csv"]
-
-_MOST = 256 << 20
+_MAX_BYTES = 256 << 20  # reading text of this size takes minutes
 _NUMBERED = re.compile(r"(.*?[A-Za-z].*?)[_ .\[]?(\d+)\]?")
 
 
+@register_reader(
+    "csv",
+    endings=["csv", "tsv", "txt", "dat"],
+    description="csv, tsv or txt (tables of numbers)",
+    recognise=lambda path, start: not has_known_ending(path) and _is_table(start),
+)
 def add_csv(arrays: Arrays, path: Path) -> None:
-    """A column is an array by its name; numbered columns (u0, u1, ... or s_1, s_2, ...) are one (N, k).
+    """Add each column by its name; numbered columns (u0, u1, ... or s_1, s_2, ...) become one array (N, k).
 
-    Without a line of names, all numbers are one array under the file's name.
+    Without a header line, all numbers are one array under the file's name.
     """
-    if path.stat().st_size > _MOST:
+    if path.stat().st_size > _MAX_BYTES:
         raise FileError(
-            f"{str(path)!r} has more than {_MOST >> 20} MB; text of this size takes very long to read. Write "
-            "it as npz, HDF5 or zarr."
+            f"{str(path)!r} has more than {_MAX_BYTES >> 20} MB; text of this size takes very long to read. "
+            "Write it as npz, HDF5 or zarr."
         )
     with path.open(encoding="utf-8-sig") as file:
         first = next((line for line in file if line.strip() and not line.startswith("#")), "")
@@ -49,7 +54,7 @@ def add_csv(arrays: Arrays, path: Path) -> None:
 
 
 def _grouped(names: list[str]) -> dict[str, list[int]]:
-    """Which columns belong to a name: numbered ones together if they count up from 0 or 1."""
+    """Return the columns of each name: numbered ones together if they count up from 0 or 1."""
     groups: dict[str, dict[int, int]] = {}
     for column, name in enumerate(names):
         found = _NUMBERED.fullmatch(name)
@@ -72,3 +77,13 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_table(start: bytes) -> bool:
+    """Return whether a file begins with lines of numbers, with or without a header line."""
+    try:
+        lines = [line for line in start.decode("ascii").splitlines() if line.strip() and line[0] != "#"]
+        cells = lines[min(1, len(lines) - 1)].replace(",", " ").replace(";", " ").split()
+        return bool(cells) and all(_is_number(cell) for cell in cells[:-1] or cells)
+    except (ValueError, IndexError):
+        return False
