@@ -28,7 +28,7 @@ _TRAINING_WINDOWS = 20_000  # windows of training functions that the novelty is 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutFields:
-    """LayerSamples held out of all layers, as layers see them.
+    """Functions held out of all layers, as layers see them.
 
     Attributes
     ----------

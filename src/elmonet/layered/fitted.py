@@ -28,7 +28,7 @@ from elmonet.uncertainty.novelty import TrainingRecord
 
 @dataclass(frozen=True)
 class ChainQuery:
-    """LayerSamples and points of a prediction by a chain.
+    """Functions and points of a prediction by a chain.
 
     X : the functions, checked, as the user gives them.
     grid, order : the grid where they are known, and the order that sorts its points.
