@@ -22,7 +22,7 @@ def draw_band(
     fitted: Any, u: Any, found: Any, function: int, component: str | None, band: Band, name: str
 ) -> tuple[Any, float | None]:
     """The axes, and the relative error if the truth is known; u is the function alone, of those `found`."""
-    from elmonet.plot.bands import in_a_plane, on_a_line
+    from elmonet.plot.bands import on_plane, on_a_line
     from elmonet.plot.functions import WithBand
 
     points, truth = _known(fitted, found, function)
@@ -35,7 +35,7 @@ def draw_band(
         )
     called = shown.name.replace("function 0", f"function {function}", 1)
     shown = replace(shown, name=f"{name}, {called}", axes=found.axes)
-    return (on_a_line if d == 1 else in_a_plane)(shown), shown.error
+    return (on_a_line if d == 1 else on_plane)(shown), shown.error
 
 
 def _known(fitted: Any, found: Any, function: int) -> tuple[Any, Any]:
