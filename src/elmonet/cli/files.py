@@ -85,7 +85,7 @@ def _print_model(printer: Printer, file: Path) -> None:
     else:
         given = f"{_batch(outputs.shape)} at {len(points)} points in {d}-D, or at any other"
     size = file.stat().st_size
-    printer.line(f"{file}: a model of elmonet, {size / 1024:,.0f} KiB")
+    printer.line(f"{file}: elmonet model, {size / 1024:,.0f} KiB")
     printer.line(f"  input functions: {taken}")
     printer.line(f"  output functions: {given}")
     if outputs.components:

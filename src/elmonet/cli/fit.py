@@ -322,7 +322,7 @@ def _print_coverage(printer: Printer, model: Any, u: Any, points: Any, truth: An
             ends = model.interval(u, _COVERAGE, of, points=points)
         except InputError:  # no bands, or too few functions for this coverage
             return
-        inside = coverages(*ends, truth)
+        inside = coverages(ends, truth)
         if inside is None:
             return
         found[of] = inside[of]

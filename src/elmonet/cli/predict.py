@@ -96,7 +96,8 @@ def predict(
     require_data(data)
     require_data_place(out, model, data)
     printer = Printer(json)
-    inputs = read_inputs(fitted, data, **(read_options(locals()) | {"points": None}))  # not those of the file
+    options = read_options(locals()) | {"points": None}  # here --points says where to predict
+    inputs = read_inputs(fitted, data, **options)
     where = inputs.points if points is None else points_from(fitted, points, data, max_size)
     if where is None and fitted.outputs_.scattered:
         raise InputError(
@@ -107,11 +108,11 @@ def predict(
     printer.line(f"{data}: {inputs.description}{remark}")
     begun = perf_counter()
     predicted = fitted.predict(inputs.u, points=where)
-    ends = () if band is None else fitted.interval(inputs.u, band.coverage, band.of, points=where)
+    ends = None if band is None else fitted.interval(inputs.u, band.coverage, band.of, points=where)
     seconds = perf_counter() - begun
     arrays = {
         f"{name}{end}": array
-        for end, values in zip(("", "_low", "_high"), (predicted, *ends), strict=False)
+        for end, values in zip(("", "_low", "_high"), (predicted, *(ends or ())), strict=False)
         for name, array in (values if isinstance(values, dict) else {"s": values}).items()
     }
     shapes = {name: array.shape for name, array in arrays.items()}
@@ -133,13 +134,11 @@ def predict(
         printer.line(f"relative error against the file's own outputs: {percent(error)}")
     if band is not None:
         printer.value(coverage=band.coverage, of=band.of)
-        found = None if truth is None else coverages(*ends, truth)
+        found = None if truth is None else coverages(ends, truth)
         if found is not None:
             what = {"points": "of all values", "function": "of whole functions"}[band.of]
             printer.value(coverage_found=found[band.of])
-            printer.line(
-                f"bands for {100 * band.coverage:.4g} % {what}: they hold {100 * found[band.of]:.1f} %"
-            )
+            printer.line(f"bands for {100 * band.coverage:.4g} % {what}: {100 * found[band.of]:.1f} % inside")
     printer.finish()
 
 
@@ -167,7 +166,7 @@ def band_asked(interval: float | None, of: str | None, default: str) -> Band | N
     return Band(interval, of or default)
 
 
-def coverages(low: Any, high: Any, truth: Any) -> dict[str, float] | None:
+def coverages(ends: Any, truth: Any) -> dict[str, float] | None:
     """Return the fraction of known values ("points") and of whole functions ("function") inside a band.
 
     The ends are as `interval` gives them; the truth is an array, a dictionary of components or a `Scattered`.
@@ -175,6 +174,7 @@ def coverages(low: Any, high: Any, truth: Any) -> dict[str, float] | None:
     """
     import numpy as np
 
+    low, high = ends
     if not isinstance(truth, dict):
         if isinstance(low, dict):
             low, high = (np.stack(list(end.values()), axis=-1) for end in (low, high))
