@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from elmonet import ELMDeepONet, LayeredELMDeepONet, Linear, load, problems, read, relative_l2
+from elmonet import ELMDeepONet, LayeredELMDeepONet, Linear, Scattered, load, problems, read, relative_l2
 
 BUDGET = ("--time-budget", "0.3")
 VERBS = ("fit", "predict", "compare", "suggest", "info", "plot", "make", "convert", "reproduce", "doctor")
@@ -234,6 +234,23 @@ def test_values_at_points_of_their_own(ok, tmp_path):
     np.savez(tmp_path / "renamed.npz", **renamed)
     ok("convert renamed.npz clear.h5 --input f --output v --points y --index which")
     assert "assigned by index_train (600,)" in " ".join(ok("info clear.h5").split())
+
+
+def test_a_component_at_scattered_points(ok, tmp_path):
+    u, _ = waves(40)
+    index, points = np.repeat(np.arange(40), 15), np.random.default_rng(0).random((600, 1))
+    value = np.array([waves(40, x=points[k])[1][index[k], 0] for k in range(600)])
+    values = np.stack([value, 1 + value**2], axis=1)
+    model = ELMDeepONet(Linear()).fit(u, Scattered(index, points, values))
+    model.save(tmp_path / "m.elmonet")
+    np.savez(tmp_path / "data.npz", u=u, s=values, points=points, index=index)
+    wanted = relative_l2(
+        model.predict(u[2:3], points=points[index == 2])[..., 1], values[None, index == 2, 1]
+    )
+    for band in ("", "--interval 0.8"):
+        told = json.loads(ok("plot m.elmonet data.npz -o p.png --function 2 --component 1 --json", band))
+        assert told["error"] == pytest.approx(wanted)
+        assert is_png(tmp_path / "p.png")
 
 
 def test_missing_values(ok, tmp_path):

@@ -88,7 +88,7 @@ def plot(
     without_windows()
     u = rows_of(inputs.u, slice(function, function + 1))
     where, truth = _points_and_truth(fitted, inputs, function)
-    if truth is not None and errors_of_functions(fitted.predict(u, points=where), truth) is None:
+    if band is None and errors_of_functions(fitted.predict(u, points=where), truth) is None:
         raise InputError(other_outputs(model, data))
     shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
@@ -108,11 +108,6 @@ def _points_and_truth(fitted: Any, inputs: InputFunctions, function: int) -> tup
     from elmonet.forms.inputs import rows_of
 
     truth, names = inputs.truth, fitted.outputs_.names
-    if isinstance(truth, Scattered):
-        if function not in truth.index:
-            raise InputError(f"function {function} has no points of its own; name another --function.")
-        one: Any = truth.of_functions([function])
-        return one.points, one.values[None]
     if truth is None:
         if fitted.outputs_.scattered:
             raise InputError(
@@ -120,10 +115,17 @@ def _points_and_truth(fitted: Any, inputs: InputFunctions, function: int) -> tup
                 "draw: it needs points and index."
             )
         return None, None
-    own: Any = rows_of(truth, slice(function, function + 1))
+    points: Any = inputs.points
+    if isinstance(truth, Scattered):
+        if function not in truth.index:
+            raise InputError(f"function {function} has no points of its own; name another --function.")
+        one: Any = truth.of_functions([function])
+        points, own = one.points, one.values[None]
+    else:
+        own = rows_of(truth, slice(function, function + 1))
     if names is not None and not isinstance(own, dict) and own.shape[-1] == len(names):
         own = {name: own[..., i] for i, name in enumerate(names)}
-    return inputs.points, own
+    return points, own
 
 
 def _draw_comparison(
