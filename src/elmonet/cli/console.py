@@ -160,10 +160,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def _wrapped(text: str) -> str:
-    """Wrap lines to the width of the terminal, with a hanging indent.
-
-    As rich and click wrap text without hanging indents and break at no-break spaces, textwrap does it.
-    """
+    """Wrap lines to the width of the terminal, with a hanging indent; shapes and percentages stay whole."""
     width = max(_MIN_WIDTH, shutil.get_terminal_size().columns)
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = []

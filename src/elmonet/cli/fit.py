@@ -63,7 +63,7 @@ def fit(
     ] = "raise",
     time_budget: Annotated[
         float | None,
-        typer.Option(min=0, help="Time for the search; then nothing new is tried.", metavar="SECONDS"),
+        typer.Option(min=0, help="Time limit of the search.", metavar="SECONDS"),
     ] = None,
     groups: Annotated[
         str | None,
@@ -77,14 +77,14 @@ def fit(
         int | None,
         typer.Option(
             min=0,
-            help="How many layers that all points share, for inputs and outputs on one grid; 0: none.",
+            help="Number of layers, which all points share, for inputs and outputs on one grid; 0: none.",
             metavar="N",
             show_default="tried where they may help",
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="HTML page to write: what was fitted, and how good it is.", metavar="FILE"),
+        typer.Option(help="HTML report to write: what was fitted, and how accurate it is.", metavar="FILE"),
     ] = None,
     seed: Annotated[int, seed_option("Seed of all random numbers.")] = 0,
     width: Annotated[
