@@ -6,12 +6,12 @@ import stat
 
 import numpy as np
 import pytest
+from elmonet import store
 
 from elmonet import FileError
 from elmonet.data.formats import open_arrays
 from elmonet.data.write import write_data
-from elmonet.modelfile import store
-from elmonet.modelfile.store import atomic_write, writable_path
+from elmonet.store import atomic_write, writable_path
 
 
 def save_model(path):

@@ -1,3 +1,5 @@
+"""Figures of predictions and of model selection: what is drawn is what the model says."""
+
 import sys
 from dataclasses import replace
 from io import BytesIO

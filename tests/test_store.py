@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elmonet import store
 from safetensors.numpy import save_file
 from sklearn.decomposition import PCA
 
@@ -29,7 +30,6 @@ from elmonet import (
     load,
     problems,
 )
-from elmonet.modelfile import store
 
 MODELS = {
     "random": ELMDeepONet(SLFN(200), MLP(20), Ridge("loo"), random_state=0),
@@ -206,7 +206,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(data, tmp_path):
     before = path.read_bytes()
     script = """
         import os, signal, numpy as np
-        from elmonet.modelfile import store
+        from elmonet import store
         def die(*arguments):
             os.kill(os.getpid(), signal.SIGKILL)
         os.replace = die  # everything is written, nothing renamed

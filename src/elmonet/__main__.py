@@ -1,4 +1,4 @@
-"""`python -m elmonet` is the command line."""
+"""Run the command line: `python -m elmonet`."""
 
 from elmonet.cli import main
 

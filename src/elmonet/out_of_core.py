@@ -12,7 +12,7 @@ from elmonet.errors import FileError, InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import points_once
-from elmonet.modelfile.store import read
+from elmonet.store import read
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from elmonet import ELMDeepONet, Linear, Ridge, Scattered, load, relative_l2
 from elmonet.cli.compare import pairs_with_best, verdict
-from elmonet.cli.inputs import relative_error, relative_errors
+from elmonet.forms.outputs import errors_of_functions, relative_error
 from elmonet.summary import percent
 
 X = np.linspace(0, 1, 25)
@@ -160,7 +160,7 @@ class TestPaired:
 class TestErrors:
     def test_as_the_metric(self):
         predicted = S_NEW * 1.1 + 0.01
-        errors = relative_errors(predicted, S_NEW)
+        errors = errors_of_functions(predicted, S_NEW)
         assert errors == pytest.approx(
             [relative_l2(p[None], s[None]) for p, s in zip(predicted, S_NEW, strict=True)]
         )
@@ -169,15 +169,15 @@ class TestErrors:
     def test_gaps_and_functions_that_are_not_known(self):
         truth = S_NEW[:3].copy()
         truth[0, 5:], truth[1] = np.nan, np.nan
-        errors = relative_errors(1.25 * S_NEW[:3], truth)
+        errors = errors_of_functions(1.25 * S_NEW[:3], truth)
         np.testing.assert_allclose(errors, [0.25, np.nan, 0.25])
         assert relative_error(1.25 * S_NEW[:3], truth) == pytest.approx(0.25)
         assert relative_error(truth, np.full_like(truth, np.nan)) is None
 
     def test_components_and_scattered(self):
         truth = {"p": S_NEW, "q": S_NEW}
-        errors = relative_errors({"p": 1.1 * S_NEW, "q": 1.3 * S_NEW}, truth)
+        errors = errors_of_functions({"p": 1.1 * S_NEW, "q": 1.3 * S_NEW}, truth)
         np.testing.assert_allclose(errors, 0.2)
-        assert relative_errors({"p": S_NEW}, truth) is None
+        assert errors_of_functions({"p": S_NEW}, truth) is None
         own = Scattered([0, 0, 2], np.zeros((3, 1)), np.array([3.0, 4.0, 2.0]))
-        np.testing.assert_allclose(relative_errors(np.array([3.0, 3.0, 1.0]), own), [0.2, np.nan, 0.5])
+        np.testing.assert_allclose(errors_of_functions(np.array([3.0, 3.0, 1.0]), own), [0.2, np.nan, 0.5])

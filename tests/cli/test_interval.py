@@ -60,7 +60,7 @@ class TestPredict:
     def test_ends_beside_the_predictions(self, ok, tmp_path, of):
         out = ok(f"predict m.elmonet new.npz -o {tmp_path}/p.npz --interval 0.8 --of {of}")
         assert "s_low (20, 25), s_high (20, 25), points (25, 1)" in " ".join(out.split())
-        assert "they hold" not in out
+        assert "inside" not in out
         found, model = np.load(tmp_path / "p.npz"), load("m.elmonet")
         low, high = model.interval(U_NEW, 0.8, of)
         for name, wanted in (("s", model.predict(U_NEW)), ("s_low", low), ("s_high", high)):
@@ -98,7 +98,7 @@ class TestPredict:
         np.savez(tmp_path / "d.npz", u=U_NEW, s=s, points=X)
         call = f"predict m.elmonet {tmp_path}/d.npz -o {tmp_path}/p.npz --interval 0.8 --of {of}"
         words = {"points": "of all values", "function": "of whole functions"}[of]
-        assert f"bands for 80 % {words}: they hold {100 * part:.1f} %" in ok(call)
+        assert f"bands for 80 % {words}: {100 * part:.1f} % inside" in ok(call)
         told = json.loads(ok(call, "--json"))
         assert (told["coverage"], told["of"]) == (0.8, of)
         assert told["coverage_found"] == pytest.approx(part)

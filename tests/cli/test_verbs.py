@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from elmonet import load, problems, read, relative_l2
+from elmonet import ELMDeepONet, LayeredELMDeepONet, Linear, Scattered, load, problems, read, relative_l2
 
 BUDGET = ("--time-budget", "0.3")
-VERBS = (*("fit", "predict", "compare", "suggest", "info", "plot", "make", "convert", "reproduce", "doctor"),)
+VERBS = ("fit", "predict", "compare", "suggest", "info", "plot", "make", "convert", "reproduce", "doctor")
 X = np.linspace(0, 1, 30)
 
 
@@ -236,6 +236,23 @@ def test_values_at_points_of_their_own(ok, tmp_path):
     assert "assigned by index_train (600,)" in " ".join(ok("info clear.h5").split())
 
 
+def test_a_component_at_scattered_points(ok, tmp_path):
+    u, _ = waves(40)
+    index, points = np.repeat(np.arange(40), 15), np.random.default_rng(0).random((600, 1))
+    value = np.array([waves(40, x=points[k])[1][index[k], 0] for k in range(600)])
+    values = np.stack([value, 1 + value**2], axis=1)
+    model = ELMDeepONet(Linear()).fit(u, Scattered(index, points, values))
+    model.save(tmp_path / "m.elmonet")
+    np.savez(tmp_path / "data.npz", u=u, s=values, points=points, index=index)
+    wanted = relative_l2(
+        model.predict(u[2:3], points=points[index == 2])[..., 1], values[None, index == 2, 1]
+    )
+    for band in ("", "--interval 0.8"):
+        told = json.loads(ok("plot m.elmonet data.npz -o p.png --function 2 --component 1 --json", band))
+        assert told["error"] == pytest.approx(wanted)
+        assert is_png(tmp_path / "p.png")
+
+
 def test_missing_values(ok, tmp_path):
     u, s = waves(40)
     holed = np.where(np.random.default_rng(0).random(s.shape) < 0.1, np.nan, s)
@@ -359,7 +376,7 @@ def test_progress_goes_to_standard_error(run, tmp_path):
     np.savez(tmp_path / "data.npz", u=u, s=s, points=X)
     _, out, err = run("fit", "data.npz", "-o", "m.elmonet", *BUDGET)
     assert "100% done" in err
-    assert "%" not in out
+    assert not re.search(r"\d%", out)  # errors are printed as "2.1 %"
 
 
 def test_a_model_from_the_command_line_is_one_for_python(ok, tmp_path):
@@ -451,6 +468,17 @@ def test_layers_from_fit_to_a_finer_grid(ok, tmp_path):
     assert is_png(tmp_path / "fit.png")
     data = read(tmp_path / "data.npz")
     assert relative_l2(coarse, data.s_test) < 0.3
+
+
+def test_a_layered_model_that_keeps_no_layer(ok, tmp_path):
+    """No layer reduces white noise."""
+    u, s = waves(20)
+    s = s + 0.02 * np.random.default_rng(0).standard_normal(s.shape)
+    model = LayeredELMDeepONet(first=ELMDeepONet(Linear()), random_state=1).fit(u, s, X)
+    assert model.layers_ == []
+    model.save(tmp_path / "m.elmonet")
+    assert "\n  layers: 0, from Linear()\n" in ok("info m.elmonet")
+    assert json.loads(ok("info m.elmonet --json"))["layers"] == []
 
 
 def test_layers_belong_to_the_search(run, tmp_path):

@@ -1,9 +1,11 @@
 """Every mistake gets a plain answer: what was expected, what came, what to do."""
 
 import re
+from importlib import import_module
 
 import pytest
 
+READER = import_module("elmonet.data.reading")
 FORMATS = r"npz, npy or a folder of npy .*zarr"
 ENDINGS = r"ending must be one of \.npz.*\.h5.*\.zarr"
 LISTED = r"There are: u_train \(20, 100\), s_train"
@@ -225,7 +227,7 @@ def test_an_error_of_the_library_asks_for_a_report(run, desk, monkeypatch):
         raise KeyError("surprise")
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.reading.describe_file", fail)
+    monkeypatch.setattr(READER, "describe_file", fail)
     code, _, err = run("info", "data.npz")
     assert code == 1
     assert re.fullmatch("elmonet: KeyError: 'surprise'. .* bug in elmonet.* --debug.\n", err)
@@ -236,7 +238,7 @@ def test_ctrl_c_anywhere(run, desk, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.reading.describe_file", stop)
+    monkeypatch.setattr(READER, "describe_file", stop)
     assert run("info", "data.npz") == (130, "", "Stopped.\n")
 
 
@@ -267,7 +269,7 @@ def test_what_the_system_refuses(run, desk, monkeypatch, error, message):
         raise error
 
     monkeypatch.chdir(desk)
-    monkeypatch.setattr("elmonet.data.reading.describe_file", fail)
+    monkeypatch.setattr(READER, "describe_file", fail)
     code, _, err = run("info", "data.npz")
     assert code == 1
     assert re.match(f"elmonet: {message}", err)

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from elmonet import SLFN, ELMDeepONet, FileError, InputError, Linear, Masked, Pinv, Ridge, Several, load
 from elmonet.features import FeatureMap, PerComponent
 from elmonet.features.base import RandomMap
-from elmonet.modelfile.recipe import build, describe, describe_map, restore_map
+from elmonet.fitting.recipe import build, describe, describe_map, restore_map
 from elmonet.registry import REGISTERED
 from elmonet.solve import Solution, Solver
 

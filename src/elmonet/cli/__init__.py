@@ -9,14 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from elmonet import __version__
-from elmonet.cli.compare import compare
+from elmonet.cli import compare, doctor, files, fit, plot, predict, reproduce
 from elmonet.cli.console import Stopped, complain, plain_warnings
-from elmonet.cli.doctor import doctor
-from elmonet.cli.files import convert, info, make
-from elmonet.cli.fit import fit
-from elmonet.cli.plot import plot
-from elmonet.cli.predict import predict, suggest
-from elmonet.cli.reproduce import demo, reproduce
 from elmonet.errors import ElmonetError
 
 __all__ = ["app", "main"]
@@ -27,14 +21,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit, predict, compare, suggest, info, plot, make, convert, demo, reproduce, doctor):
+for verb in (
+    fit.fit,
+    predict.predict,
+    compare.compare,
+    predict.suggest,
+    files.info,
+    plot.plot,
+    files.make,
+    files.convert,
+    reproduce.demo,
+    reproduce.reproduce,
+    doctor.doctor,
+):
     app.command()(verb)
 
-# Of click, which is a separate package for an older typer and a part of a newer one.
+# Of click, a package of its own for older versions of typer and a part of newer ones.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
-_INTERRUPTED = 130
-_LETTERS = {"X holds": "the input functions hold", "y holds": "the output functions hold"}
+_INTERRUPTED = 130  # exit code after Ctrl-C
+_PYTHON_NAMES = {"X holds": "the input functions hold", "y holds": "the output functions hold"}
 
 
 @app.callback(invoke_without_command=True)
@@ -77,65 +83,60 @@ def main() -> None:
     plain_warnings()
     try:
         code = app(arguments, prog_name="elmonet", standalone_mode=False) or 0
-        sys.exit(complain("Stopped.", code) if code == _INTERRUPTED else code)
-    except _UsageError as error:
-        sys.exit(complain(_usage(error, arguments), 2))
-    except (ElmonetError, _ClickError) as error:
-        sys.exit(complain(_without_letters(str(error)), 1))
-    except OSError as error:
-        sys.exit(complain(_system(error), 1))
-    except MemoryError:
-        sys.exit(
-            complain("there is not enough memory. Try fewer functions, or fit in blocks: --memory 2GB.", 1)
-        )
-    except (Stopped, KeyboardInterrupt, typer.Abort) as stopped:
-        sys.exit(complain(str(stopped) or "Stopped.", _INTERRUPTED))
+        message = "Stopped." if code == _INTERRUPTED else ""
     except Exception as error:
-        said = " ".join(str(error).split())
-        sys.exit(
-            complain(
-                f"{type(error).__name__}: {said}. This is a bug in elmonet: please report what it prints "
-                "with --debug.",
-                1,
-            )
-        )
+        message, code = _explained(error, arguments)
+    except KeyboardInterrupt:
+        message, code = "Stopped.", _INTERRUPTED
+    sys.exit(complain(message, code) if message else code)
+
+
+def _explained(error: Exception, arguments: list[str]) -> tuple[str, int]:
+    """Return the message for an error, and the exit code."""
+    if isinstance(error, _UsageError):
+        return _usage(error, arguments), 2
+    if isinstance(error, (Stopped, typer.Abort)):
+        return str(error) or "Stopped.", _INTERRUPTED
+    if isinstance(error, (ElmonetError, _ClickError)):
+        message = str(error)
+        for python, words in _PYTHON_NAMES.items():
+            if message.startswith(python):
+                message = words + message.removeprefix(python)
+        return message, 1
+    if isinstance(error, OSError):
+        if error.filename is None or not error.strerror:
+            return str(error), 1
+        return f"{str(error.filename)!r} cannot be read or written: {error.strerror.lower()}.", 1
+    if isinstance(error, MemoryError):
+        return "there is not enough memory. Try fewer functions, or fit in blocks: --memory 2GB.", 1
+    return (
+        f"{type(error).__name__}: {' '.join(str(error).split())}. This is a bug in elmonet: please report "
+        "what it prints with --debug.",
+        1,
+    )
 
 
 def _usage(error: Any, arguments: list[str]) -> str:
-    """What is wrong with the command, and where to read more."""
-    said = " ".join(error.format_message().split()).rstrip(".")
+    """Return what is wrong with the command, and where to read more."""
+    message = " ".join(error.format_message().split()).rstrip(".")
     parameter = getattr(error, "param", None)
-    missing, given = getattr(parameter, "help", None), _given(parameter, arguments)
-    if missing and said.startswith("Missing"):
-        said = f"{said}: {missing[0].lower()}{missing[1:].rstrip('.')}"
-    elif given is not None and repr(given) not in said:
-        said = f"{said}; got {given!r}"
+    help, given = getattr(parameter, "help", None), _given(parameter, arguments)
+    if help and message.startswith("Missing"):
+        message = f"{message}: {help[0].lower()}{help[1:].rstrip('.')}"
+    elif given is not None and repr(given) not in message:
+        message = f"{message}; got {given!r}"
     verbs = [command.callback.__name__ for command in app.registered_commands if command.callback]
     verb = f" {arguments[0]}" if arguments and arguments[0] in verbs else ""
     close = difflib.get_close_matches(arguments[0], verbs, n=1) if arguments and not verb else []
-    if close and "Did you mean" not in said:
-        said = f"{said}. Did you mean {close[0]!r}?"
-    return f"{said}{'' if said.endswith('?') else '.'} See: elmonet{verb} --help"
+    if close and "Did you mean" not in message:
+        message = f"{message}. Did you mean {close[0]!r}?"
+    return f"{message}{'' if message.endswith('?') else '.'} See: elmonet{verb} --help"
 
 
 def _given(parameter: Any, arguments: list[str]) -> str | None:
-    """The value that an option was given."""
+    """Return the value that an option was given."""
     for at, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
         if name in getattr(parameter, "opts", ()):
             return value or (arguments[at + 1] if at + 1 < len(arguments) else None)
     return None
-
-
-def _without_letters(message: str) -> str:
-    """For people who type commands, what Python calls X and y."""
-    for start, words in _LETTERS.items():
-        message = words + message.removeprefix(start) if message.startswith(start) else message
-    return message
-
-
-def _system(error: OSError) -> str:
-    """What the system says about a file."""
-    if error.filename is None or not error.strerror:
-        return str(error)
-    return f"{str(error.filename)!r} cannot be read or written: {error.strerror.lower()}."

@@ -1,4 +1,4 @@
-"""What all verbs share: options, and how they print results, for people or for programs."""
+"""Options that verbs share, and how verbs print: lines for people, or one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from elmonet.summary import percent
 
-__all__ = [
-    "IndexName",
-    "InputName",
-    "MaxSize",
-    "OutputName",
-    "PointsName",
-    "SensorsName",
-    "Stopped",
-    "Told",
-    "Transpose",
-    "complain",
-    "error_facts",
-    "expected_error",
-    "one_or_more",
-    "plain_warnings",
-]
+
+def out_option(help: str, metavar: str = "FILE", **settings: Any) -> Any:
+    """Return the option --out of a verb."""
+    return typer.Option("--out", "-o", help=help, metavar=metavar, **settings)
+
+
+def seed_option(help: str) -> Any:
+    """Return the option --seed of a verb."""
+    return typer.Option(min=0, help=help, metavar="N")
+
+
+def json_option(keys: str) -> Any:
+    """Return the option --json of a verb that prints these keys."""
+    return typer.Option("--json", help=f"Print one JSON object and nothing else: {keys}.")
 
 
 def _name(flag: str, help: str) -> Any:
     return typer.Option(flag, help=help, metavar="NAME", show_default="guessed")
 
 
+ModelFile = Annotated[Path, typer.Argument(help="Model file, from elmonet fit.", metavar="MODEL")]
 InputName = Annotated[
     list[str] | None, _name("--input", "Name of the input functions; repeat the option for several.")
 ]
@@ -49,60 +49,98 @@ PointsName = Annotated[
 ]
 SensorsName = Annotated[str | None, _name("--sensors", "Name of the input sensors, or a file of them.")]
 IndexName = Annotated[
-    str | None, _name("--index", "Name of the integers that say to which function a value belongs.")
+    str | None, _name("--index", "Name of the integers that assign each scattered value to its function.")
 ]
-Transpose = Annotated[
-    bool,
-    typer.Option("--transpose", help="Each column is a function, not each row."),
-]
+Transpose = Annotated[bool, typer.Option("--transpose", help="Each column is a function, not each row.")]
 MaxSize = Annotated[
     str | None,
     typer.Option(
         "--max-size",
-        help="How large the unpacked file may be, such as 4GB.",
+        help="Limit for the size of the unpacked file, such as 4GB.",
         metavar="SIZE",
         show_default="200 times the file, at least 1GB",
     ),
 ]
-_NARROWEST = 40
-_INSIDE_A_NUMBER = re.compile(r"(?<=[\dN],) (?=\d)|(?<=\d) (?=%)")  # or a shape
-_UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
-class Stopped(Exception):
-    """Ctrl-C, with what to do next."""
+def read_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those options of a verb that were given and that `elmonet.read` takes, under its names."""
+    found = {name: options.get(name) for name in ("points", "sensors", "index", "transpose")}
+    for name in ("input", "output"):
+        given = options.get(name) or None
+        found[name] = given[0] if given and len(given) == 1 else given
+    found["max_bytes"] = options["max_size"]
+    return {name: value for name, value in found.items() if value is not None and value is not False}
 
 
-class Told:
-    """What a verb prints: lines for people as they come, or one JSON object at the end."""
+class Printer:
+    """Prints lines for people as they come, or one JSON object at the end."""
 
     def __init__(self, as_json: bool):
         self.as_json = as_json
-        self.facts: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
 
     def line(self, text: str = "") -> None:
-        """A line for people, or some, no wider than the terminal."""
+        """Print text for people, wrapped to the terminal."""
         if not self.as_json:
             typer.echo(_wrapped(text))
 
-    def fact(self, **facts: Any) -> None:
-        """Something for programs."""
-        self.facts |= facts
+    def value(self, **values: Any) -> None:
+        """Keep values for the JSON object."""
+        self.values |= values
 
-    def end(self) -> None:
-        """The object, if it is wanted."""
+    def finish(self) -> None:
+        """Print the JSON object, if it was asked for."""
         if self.as_json:
-            typer.echo(json.dumps(_plain(self.facts), indent=1, allow_nan=False))
+            typer.echo(json.dumps(_jsonable(self.values), indent=1, allow_nan=False))
+
+
+def _jsonable(value: Any) -> Any:
+    """Return what JSON can hold; NaN and infinity, which it cannot, become null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def shapes_in_words(arrays: Mapping[str, Any]) -> str:
+    """Return the names and shapes of arrays, such as "u (20, 100), s (20, 50)"."""
+    return ", ".join(f"{name} {tuple(array.shape)}" for name, array in arrays.items())
+
+
+def error_in_words(model: Any) -> str:
+    """Return the expected error of a model, for people."""
+    from elmonet.estimators.base import kind_in_words
+
+    if model.expected_error_ is None:
+        return "not known"
+    return f"{percent(model.expected_error_)} ({kind_in_words(model.error_kind_)})"
+
+
+def error_values(model: Any) -> dict[str, Any]:
+    """Return the expected error of a model, for programs."""
+    error, kind = model.expected_error_, model.error_kind_
+    values = {"expected_error": error, "expected_error_interval": model.expected_error_interval_}
+    return values | {"error_kind": kind} | ({"loo_error": error} if kind == "leave-one-out" else {})
+
+
+class Stopped(Exception):
+    """Ctrl-C, with advice on how to continue."""
 
 
 def complain(message: str, code: int) -> int:
-    """Say what is wrong on standard error, in one line; the exit code."""
+    """Print an error on standard error, and return the exit code."""
     _to_stderr(f"elmonet: {message}" if code in (1, 2) else message)
     return code
 
 
 def plain_warnings() -> None:
-    """Warnings as one line on standard error, each once."""
+    """Print each warning once, as one line on standard error."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         _to_stderr(f"note: {message}")
@@ -111,54 +149,22 @@ def plain_warnings() -> None:
     warnings.showwarning = show
 
 
-def one_or_more(names: list[str] | None) -> Any:
-    """The names given to an option that may come several times: None, one name, or a list."""
-    return names[0] if names and len(names) == 1 else names or None
-
-
 def _to_stderr(text: str) -> None:
-    """Lines as they are, for programs to search; for people in a terminal, wrapped."""
+    """Print to standard error: wrapped in a terminal, else in one line, for programs to search."""
     print(_wrapped(text) if sys.stderr.isatty() else text, file=sys.stderr)
 
 
+_MIN_WIDTH = 40  # characters
+_INSIDE_NUMBER = re.compile(r"(?<=[\dN],) (?=\d)|(?<=\d) (?=%)")  # of a shape, or before a percent sign
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
 def _wrapped(text: str) -> str:
-    """Lines that fit the terminal; what belongs to the same one is indented."""
-    width = max(_NARROWEST, shutil.get_terminal_size().columns)
+    """Wrap lines to the width of the terminal, with a hanging indent; shapes and percentages stay whole."""
+    width = max(_MIN_WIDTH, shutil.get_terminal_size().columns)
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = []
     for line in text.split("\n"):
-        inner = " " * (len(line) - len(line.lstrip()) + 2)
-        kept = _INSIDE_A_NUMBER.sub(_UNBROKEN, line)
-        filled = textwrap.wrap(
-            kept, width, subsequent_indent=inner, break_long_words=False, break_on_hyphens=False
-        )
-        lines += filled or [""]
-    return "\n".join(lines).replace(_UNBROKEN, " ")
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold; NaN and infinity, which it cannot, as null."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
-def expected_error(model: Any) -> str:
-    """What a model says of its error, for people."""
-    from elmonet.estimators.base import kind_in_words
-
-    if model.expected_error_ is None:
-        return "not known"
-    return f"{percent(model.expected_error_)} ({kind_in_words(model.error_kind_)})"
-
-
-def error_facts(model: Any) -> dict[str, Any]:
-    """What a model says of its error, for programs."""
-    error, kind = model.expected_error_, model.error_kind_
-    facts = {"expected_error": error, "expected_error_interval": model.expected_error_interval_}
-    return facts | {"error_kind": kind} | ({"loo_error": error} if kind == "leave-one-out" else {})
+        wrapper.subsequent_indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += wrapper.wrap(_INSIDE_NUMBER.sub(_NO_BREAK, line)) or [""]
+    return "\n".join(lines).replace(_NO_BREAK, " ")

@@ -10,9 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from elmonet import __version__
-from elmonet.cli.console import Told
-
-__all__ = ["EXTRAS", "REQUIRED", "about_machine", "doctor", "libraries", "self_test", "versions"]
+from elmonet.cli.console import Printer, json_option
 
 REQUIRED = ("numpy", "scipy", "scikit-learn", "safetensors", "typer")
 # What pip installs for elmonet[plot], elmonet[baselines], ...
@@ -24,19 +22,69 @@ EXTRAS = {
     "h5py": ("h5py",),
     "xarray": ("xarray", "h5netcdf"),
 }
-_SETTINGS = (
+_BLAS_SETTINGS = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
     "OPENBLAS_CORETYPE",
 )
-# The folder in which a wheel brings a library along, and who uses it.
+# The folder in which a wheel brings a library along, and the package it belongs to.
 _OWNERS = {"numpy": "NumPy", "scipy": "SciPy", "scikit_learn": "scikit-learn", "sklearn": "scikit-learn"}
+_MAX_ERROR = 1e-9  # relative, of the self-test; about 1e-14 is usual
+
+
+def doctor(
+    json: Annotated[
+        bool, json_option("elmonet, python, versions, extras, machine, libraries, self_test")
+    ] = False,
+) -> None:
+    """Show what elmonet runs on, and test it: for bug reports.
+
+    Shows versions, optional packages, system, memory and the libraries that compute. It names no users, hosts
+    or folders. The test takes a second: a small fit with a known answer. The exit code is 0 if it passes, and
+    1 if it fails.
+
+    **Examples**
+
+    elmonet doctor
+
+    elmonet doctor --json
+    """
+    from elmonet.memory import readable
+
+    printer, python = Printer(json), platform.python_version()
+    required, machine, found = versions(REQUIRED), about_machine(), libraries()
+    extras = {extra: versions(packages) for extra, packages in EXTRAS.items()}
+    printer.value(elmonet=__version__, python=python, versions=required, extras=extras)
+    printer.value(machine=machine, libraries=found)
+    printer.line(f"elmonet {__version__}, Python {python} ({platform.python_implementation()})")
+    printer.line("  " + ", ".join(f"{name} {number or 'not found'}" for name, number in required.items()))
+    printer.line("optional parts:")
+    for extra, packages in extras.items():
+        printer.line(f"  {extra}: {_extra_in_words(extra, packages)}")
+    printer.line(f"system: {machine['system']}")
+    printer.line(
+        f"  {machine['cores']} cores, {machine['usable_cores']} for this process; "
+        f"{readable(machine['free_memory'])} of memory free"
+    )
+    printer.line("libraries:")
+    for library in found:
+        printer.line(f"  {_library_in_words(library)}")
+    for name, value in machine["settings"].items():
+        printer.line(f"  {name}={value}")
+    tested = self_test()
+    printer.value(self_test=tested)
+    printer.line(f"self-test: {'passed' if tested['passed'] else 'FAILED'}")
+    for sentence in tested["told"]:
+        printer.line(f"  {sentence}")
+    printer.finish()
+    if not tested["passed"]:
+        raise typer.Exit(1)
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str | None]:
-    """The version of each package, without importing it; None: it is not there."""
+    """Return the version of each package, without importing it; None: not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     found: dict[str, str | None] = {}
@@ -48,25 +96,33 @@ def versions(packages: tuple[str, ...]) -> dict[str, str | None]:
     return found
 
 
+def _extra_in_words(extra: str, packages: dict[str, str | None]) -> str:
+    found = ", ".join(f"{name} {number}" for name, number in packages.items() if number is not None)
+    missing = ", ".join(name for name, number in packages.items() if number is None)
+    if not missing:
+        return found
+    return (f"{found}; " if found else "") + f'no {missing}: pip install "elmonet[{extra}]"'
+
+
 def about_machine() -> dict[str, Any]:
-    """System, processors, memory in bytes, and the settings that change BLAS."""
+    """Return system, processors, free memory in bytes, and the settings that change BLAS."""
     from elmonet.memory import available
 
-    usable = getattr(os, "sched_getaffinity", None)
+    affinity = getattr(os, "sched_getaffinity", None)
     return {
         "system": platform.platform(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
-        "usable_cores": os.cpu_count() if usable is None else len(usable(0)),
+        "usable_cores": os.cpu_count() if affinity is None else len(affinity(0)),
         "free_memory": available(),
-        "settings": {name: os.environ[name] for name in _SETTINGS if name in os.environ},
+        "settings": {name: os.environ[name] for name in _BLAS_SETTINGS if name in os.environ},
     }
 
 
 def libraries() -> list[dict[str, Any]]:
-    """The BLAS and OpenMP libraries that are loaded, each with its kernel, threads and who brought it.
+    """Return the loaded BLAS and OpenMP libraries, each with kernel, threads and owner.
 
-    Where threadpoolctl knows none (as Apple's Accelerate), the one that NumPy was built with.
+    Where threadpoolctl knows no BLAS (such as Apple's Accelerate), the one that NumPy was built with.
     """
     import numpy as np
     import sklearn.utils  # noqa: F401, it loads the OpenMP of scikit-learn
@@ -91,7 +147,7 @@ def libraries() -> list[dict[str, Any]]:
 
 
 def _owner(path: Path) -> str:
-    """Who brought a library: a package, or else the name of its file; never the folder."""
+    """Return the package that brought a library, or else the name of its file; never the folder."""
     for folder in path.parts:
         package = folder.removesuffix(".libs")
         if package in _OWNERS and package != path.name:
@@ -99,36 +155,34 @@ def _owner(path: Path) -> str:
     return path.name
 
 
-_LARGEST_ERROR = 1e-9  # about 1e-14 is usual; the operator is linear, and nothing else is left
+def _library_in_words(one: dict[str, Any]) -> str:
+    kernel = f", kernel {one['kernel']}" if one["kernel"] else ""
+    threads = f", threads: {one['threads']}" if one["threads"] else ""
+    return f"{one['library']} {one['version'] or ''}".strip() + f" of {one['of']}{kernel}{threads}"
 
 
 def self_test() -> dict[str, Any]:
-    """Fit the antiderivative, save it and load it; `passed`, `error`, `same_bits`, and sentences, `told`.
+    """Fit the antiderivative, save it and load it: `passed`, `error`, `same_bits`, and sentences, `told`.
 
     ``u = sum_k a_k cos(k pi x)`` has ``s(y) = a_0 y + sum_k a_k sin(k pi y) / (k pi)``. This is linear in
-    a, so that a linear branch has to find it from more functions than there are coefficients.
+    a, so a linear branch must find it from more functions than there are coefficients.
     """
     try:
-        error, same = _tried()
+        error, same = _fit_and_load()
     except Exception as failed:
-        said = " ".join(str(failed).split())
-        return {
-            "passed": False,
-            "error": None,
-            "same_bits": None,
-            "told": [f"{type(failed).__name__}: {said}"],
-        }
-    exact = bool(error <= _LARGEST_ERROR)
+        told = [f"{type(failed).__name__}: {' '.join(str(failed).split())}"]
+        return {"passed": False, "error": None, "same_bits": None, "told": told}
+    exact = error <= _MAX_ERROR
     told = [
         f"antiderivative of new functions: error {error:.2g}"
-        + ("" if exact else f", where at most {_LARGEST_ERROR:g} was expected"),
+        + ("" if exact else f", where at most {_MAX_ERROR:g} was expected"),
         f"saved and loaded: {'the same bits' if same else 'other predictions, where the same were expected'}",
     ]
     return {"passed": exact and same, "error": error, "same_bits": same, "told": told}
 
 
-def _tried() -> tuple[float, bool]:
-    """The error on new functions, and whether a loaded model predicts the same bits."""
+def _fit_and_load() -> tuple[float, bool]:
+    """Return the error on new functions, and whether the loaded model predicts the same bits."""
     import tempfile
 
     import numpy as np
@@ -146,74 +200,3 @@ def _tried() -> tuple[float, bool]:
         model.save(file)
         same = np.array_equal(load(file).predict(u[40:]), predicted)
     return relative_l2(predicted, s[40:]), bool(same)
-
-
-def doctor(
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON object and nothing else: elmonet, python, versions, extras, machine, "
-            "libraries, self_test.",
-        ),
-    ] = False,
-) -> None:
-    """Show what elmonet runs on, and test it: for a report of a bug.
-
-    Shows versions, optional parts, system, memory and the libraries that compute. It names no users, hosts or
-    folders. The test takes a second: a small fit with a known answer. The exit code is 0 if all is fine, and
-    1 if the test fails.
-
-    **Examples**
-
-    elmonet doctor
-
-    elmonet doctor --json
-    """
-    from elmonet.memory import readable
-
-    told = Told(json)
-    required, machine, blas = versions(REQUIRED), about_machine(), libraries()
-    extras = {extra: versions(packages) for extra, packages in EXTRAS.items()}
-    told.fact(elmonet=__version__, python=platform.python_version(), versions=required, extras=extras)
-    told.fact(machine=machine, libraries=blas)
-    told.line(
-        f"elmonet {__version__}, Python {platform.python_version()} ({platform.python_implementation()})"
-    )
-    told.line("  " + ", ".join(f"{name} {number or 'not found'}" for name, number in required.items()))
-    told.line("optional parts:")
-    for extra, packages in extras.items():
-        told.line(f"  {extra}: {_in_words(extra, packages)}")
-    told.line(f"system: {machine['system']}")
-    told.line(
-        f"  {machine['cores']} cores, {machine['usable_cores']} for this process; "
-        f"{readable(machine['free_memory'])} of memory free"
-    )
-    told.line("libraries:")
-    for library in blas:
-        told.line(f"  {_library(library)}")
-    for name, value in machine["settings"].items():
-        told.line(f"  {name}={value}")
-    tested = self_test()
-    told.fact(self_test=tested)
-    told.line(f"self-test: {'passed' if tested['passed'] else 'FAILED'}")
-    for sentence in tested["told"]:
-        told.line(f"  {sentence}")
-    told.end()
-    if not tested["passed"]:
-        raise typer.Exit(1)
-
-
-def _in_words(extra: str, packages: dict[str, str | None]) -> str:
-    there = ", ".join(f"{name} {number}" for name, number in packages.items() if number is not None)
-    missing = ", ".join(name for name, number in packages.items() if number is None)
-    if not missing:
-        return there
-    return (f"{there}; " if there else "") + f'no {missing}: pip install "elmonet[{extra}]"'
-
-
-def _library(one: dict[str, Any]) -> str:
-    """One library, in words."""
-    kernel = f", kernel {one['kernel']}" if one["kernel"] else ""
-    threads = f", threads: {one['threads']}" if one["threads"] else ""
-    return f"{one['library']} {one['version'] or ''}".strip() + f" of {one['of']}{kernel}{threads}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet.checks import choice
-from elmonet.cli.console import Stopped
-from elmonet.cli.inputs import require_folder, require_place
+from elmonet.cli.console import Stopped, out_option, seed_option
+from elmonet.cli.paths import require_folder, require_place
 from elmonet.cli.plot import without_windows
 from elmonet.errors import InputError
 
@@ -19,71 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from elmonet.paper.tables import Table
-
-__all__ = ["PHYSICS", "demo", "reproduce", "reproduce_physics", "show_table"]
-
-
-def show_table(table: Table, console: Console) -> None:
-    """Print a table, as narrow as it must be, and its notes below."""
-    from rich import box
-    from rich import table as rich_table
-
-    columns = [rich_table.Column(name, overflow="fold") for name in table.columns]
-    shown = rich_table.Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in table.rows:
-        shown.add_row(*(cell.replace(", ", "\n") for cell in row))
-    console.print(shown)
-    for note in table.notes:
-        console.print(note, style="dim", markup=False)
-
-
-PHYSICS = "physics"
-
-
-def reproduce_physics(
-    *,
-    only: list[str],
-    functions: int | None,
-    seed: int,
-    out: Path,
-    json: Path | None,
-    meaningless: dict[str, Any],
-) -> None:
-    """Run the gallery of equations; `meaningless` are the other options, that must not be given."""
-    from rich.console import Console
-
-    from elmonet.equations.gallery import GALLERY
-    from elmonet.modelfile.store import write_bytes
-    from elmonet.paper.physics import physics_table
-    from elmonet.paper.physics import reproduce_physics as run
-    from elmonet.paper.run import as_json
-    from elmonet.progress import progress_bar
-
-    given = [flag for flag, value in meaningless.items() if value not in (None, False)]
-    if given:
-        raise InputError(
-            f"{', '.join(given)}: this is for the paper's experiments. physics takes --only, --functions, "
-            "--seed, --out and --json."
-        )
-    names = [choice(name, "--only", GALLERY) for name in only] or list(GALLERY)
-    without_windows()
-    with progress_bar() as progress:
-        try:
-            results = run(names, functions=functions, seed=seed, out=out, progress=progress)
-        except KeyboardInterrupt:
-            raise Stopped(
-                f"Stopped. Problems that are finished are kept in {out / 'physics.json'}; --only NAME runs "
-                "one of them."
-            ) from None
-    if str(json) == "-":
-        sys.stdout.write(as_json(results))
-    elif json is not None:
-        write_bytes(json, as_json(results).encode())
-    console = Console(stderr=str(json) == "-")
-    show_table(physics_table(results), console)
-    if "figures" in results:
-        console.print(f"figures: {results['figures']}", style="dim", markup=False)
-    console.print(f"wrote {out / 'physics.json'}", highlight=False)
 
 
 def reproduce(
@@ -99,9 +35,7 @@ def reproduce(
     full: Annotated[
         bool, typer.Option("--full", help="10,000 epochs, ten trials, widths up to 10,000: about an hour.")
     ] = False,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of results and report.", metavar="FOLDER")
-    ] = Path("results"),
+    out: Annotated[Path, out_option("Folder of results and report.", "FOLDER")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")] = False,
     json: Annotated[
         Path | None,
@@ -111,33 +45,24 @@ def reproduce(
             metavar="FILE",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.", metavar="N")] = 0,
+    seed: Annotated[int, seed_option("Seed of the data and the networks.")] = 0,
     seconds: Annotated[
         float | None,
         typer.Option(
-            min=0,
-            help="At most so many seconds for each training.",
-            metavar="SECONDS",
-            show_default="12, full: none",
+            min=0, help="Time limit of each training.", metavar="SECONDS", show_default="12, full: none"
         ),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="At most so many epochs for each training.", metavar="N", show_default="10000"
-        ),
+        typer.Option(min=1, help="Limit of epochs of each training.", metavar="N", show_default="10000"),
     ] = None,
     batch_size: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="How many functions are in one step of training.", metavar="N", show_default="all"
-        ),
+        typer.Option(min=1, help="Functions per step of training.", metavar="N", show_default="all"),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="How many random draws to average.", metavar="N", show_default="1, full: 10"
-        ),
+        typer.Option(min=1, help="Random draws to average.", metavar="N", show_default="1, full: 10"),
     ] = None,
     functions: Annotated[
         int | None,
@@ -159,7 +84,7 @@ def reproduce(
         ),
     ] = None,
 ) -> None:
-    """Measure the paper's tables and figures, each number beside the printed one.
+    """Reproduce the paper's tables and figures, each number beside the printed one.
 
     Writes results.json, report.html, report.md and figures/ to the folder; physics writes physics.json and
     figures/. Ctrl-C keeps what is finished.
@@ -174,78 +99,130 @@ def reproduce(
 
     elmonet reproduce physics --only burgers
     """
-    from rich.console import Console
-
-    from elmonet.modelfile.store import write_bytes
-    from elmonet.paper import EXPERIMENTS, FULL, SHORT
+    from elmonet.paper import EXPERIMENTS, FULL, SHORT, write_report
     from elmonet.paper import reproduce as run
-    from elmonet.paper.run import as_json
-    from elmonet.progress import progress_bar
+    from elmonet.paper.tables import tables, verdicts
 
-    given = {
-        "seconds": seconds,
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "trials": trials,
-        "functions": functions,
-    }
     chosen = [
-        choice(name.replace("-", "_"), "experiment", (*EXPERIMENTS, PHYSICS))
+        choice(name.replace("-", "_"), "experiment", (*EXPERIMENTS, "physics"))
         for name in experiments or EXPERIMENTS
     ]
     if json is not None and str(json) != "-":
         require_place(json)
     require_folder(out)
-    if chosen == [PHYSICS]:
-        paper = {f"--{name.replace('_', '-')}": value for name, value in given.items() if name != "functions"}
-        paper |= {"--full": full, "--resume": resume}
-        return reproduce_physics(
-            only=only or [], functions=functions, seed=seed, out=out, json=json, meaningless=paper
-        )
-    if PHYSICS in chosen:
+    effort = {"seconds": seconds, "epochs": epochs, "batch_size": batch_size, "trials": trials}
+    if chosen == ["physics"]:
+        given = {f"--{name.replace('_', '-')}": value for name, value in effort.items()}
+        given |= {"--full": full, "--resume": resume}
+        return _reproduce_physics(only or [], functions, seed, out, json, given)
+    if "physics" in chosen:
         raise InputError(
             "physics is a run of its own: elmonet reproduce physics. Name the other experiments in another "
             "command."
         )
     if only:
         raise InputError("--only is for elmonet reproduce physics. Name the experiments without it.")
-    effort = replace(FULL if full else SHORT, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    with progress_bar() as progress:
-        try:
-            results = run(chosen, effort=effort, out=out, resume=resume, seed=seed, progress=progress)
-        except KeyboardInterrupt:
-            raise Stopped(
-                f"Stopped. What is finished is kept in {out}; the same command with --resume continues."
-            ) from None
-    if str(json) == "-":
-        sys.stdout.write(as_json(results))
-    elif json is not None:
-        write_bytes(json, as_json(results).encode())
-    _report(results, out, Console(stderr=str(json) == "-"))
-
-
-def _report(results: dict[str, Any], out: Path, console: Console) -> None:
-    from elmonet.paper import write_report
-    from elmonet.paper.tables import tables, verdicts
-
+    changes = {
+        name: value for name, value in (effort | {"functions": functions}).items() if value is not None
+    }
+    settings: dict[str, Any] = {"out": out, "resume": resume, "seed": seed}
+    results, console = _run(
+        lambda progress: run(
+            chosen,
+            effort=replace(FULL if full else SHORT, **changes),  # type: ignore[arg-type]
+            progress=progress,
+            **settings,
+        ),
+        json,
+        f"What is finished is kept in {out}; the same command with --resume continues.",
+    )
     for table in (*tables(results), verdicts(results)):
         if table.rows:
-            show_table(table, console)
+            _print_table(table, console)
     for page in write_report(results, out):
         console.print(f"wrote {page}", highlight=False)
 
 
+def _reproduce_physics(
+    only: list[str],
+    functions: int | None,
+    seed: int,
+    out: Path,
+    json: Path | None,
+    of_experiments: dict[str, Any],
+) -> None:
+    """Run the gallery of equations; options `of_experiments` must not be given."""
+    from elmonet.equations.gallery import GALLERY
+    from elmonet.paper.physics import physics_table, reproduce_physics
+
+    given = [flag for flag, value in of_experiments.items() if value not in (None, False)]
+    if given:
+        raise InputError(
+            f"{', '.join(given)}: this is for the paper's experiments. physics takes --only, --functions, "
+            "--seed, --out and --json."
+        )
+    names = [choice(name, "--only", GALLERY) for name in only] or list(GALLERY)
+    without_windows()
+    results, console = _run(
+        lambda progress: reproduce_physics(names, functions=functions, seed=seed, out=out, progress=progress),
+        json,
+        f"Problems that are finished are kept in {out / 'physics.json'}; --only NAME runs one of them.",
+    )
+    _print_table(physics_table(results), console)
+    if "figures" in results:
+        console.print(f"figures: {results['figures']}", style="dim", markup=False)
+    console.print(f"wrote {out / 'physics.json'}", highlight=False)
+
+
+def _run(
+    experiments: Callable[..., dict[str, Any]], json: Path | None, after_stop: str
+) -> tuple[dict[str, Any], Console]:
+    """Run experiments with a progress bar, write their results to --json, and return them.
+
+    The console for tables is standard error if the results go to standard output.
+    """
+    from rich.console import Console
+
+    from elmonet.paper.run import as_json
+    from elmonet.progress import progress_bar
+    from elmonet.store import write_bytes
+
+    with progress_bar() as progress:
+        try:
+            results = experiments(progress)
+        except KeyboardInterrupt:
+            raise Stopped(f"Stopped. {after_stop}") from None
+    to_stdout = str(json) == "-"
+    if to_stdout:
+        sys.stdout.write(as_json(results))
+    elif json is not None:
+        write_bytes(json, as_json(results).encode())
+    return results, Console(stderr=to_stdout)
+
+
+def _print_table(table: Table, console: Console) -> None:
+    """Print a table, as narrow as possible, with its notes below."""
+    from rich import box
+    from rich import table as rich_table
+
+    columns = [rich_table.Column(name, overflow="fold") for name in table.columns]
+    shown = rich_table.Table(*columns, title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in table.rows:
+        shown.add_row(*(cell.replace(", ", "\n") for cell in row))
+    console.print(shown)
+    for note in table.notes:
+        console.print(note, style="dim", markup=False)
+
+
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the page with the pictures.", metavar="FOLDER")
-    ] = Path("results"),
+    out: Annotated[Path, out_option("Folder of the page with the pictures.", "FOLDER")] = Path("results"),
     seconds: Annotated[
         float, typer.Option(min=0, help="Seconds of training for each DeepONet.", metavar="SECONDS")
     ] = 3.0,
     functions: Annotated[
         int, typer.Option(min=20, help="Training functions, and test functions.", metavar="N")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data and the networks.", metavar="N")] = 0,
+    seed: Annotated[int, seed_option("Seed of the data and the networks.")] = 0,
 ) -> None:
     """Show what elmonet does, in about a minute: the paper's four problems in four ways.
 
@@ -270,15 +247,11 @@ def demo(
     with progress_bar() as progress:
         found = run(seconds=seconds, functions=functions, seed=seed, progress=progress)
     console = Console()
-    show_table(demo_table(found), console)
+    _print_table(demo_table(found), console)
     skipped = {shown.records["DeepONet"].get("skipped") for shown in found} - {None}
-    for why in skipped:
-        console.print(f"DeepONet was not run: {why}", style="dim", markup=False)
+    for reason in skipped:
+        console.print(f"DeepONet was not run: {reason}", style="dim", markup=False)
     page = write_demo(found, out).resolve()
-    typer.echo(f'With pictures: "{_python()}" -m webbrowser "{page.as_uri()}"')
-
-
-def _python() -> str:
-    """How this Python is called from here."""
-    here, python = Path.cwd(), Path(sys.executable)
-    return str(python.relative_to(here) if python.is_relative_to(here) else python)
+    python, here = Path(sys.executable), Path.cwd()
+    python = python.relative_to(here) if python.is_relative_to(here) else python
+    typer.echo(f'With pictures: "{python}" -m webbrowser "{page.as_uri()}"')

@@ -13,7 +13,7 @@ import numpy as np
 from elmonet.data.formats.zarr_group import ZARR_FILES
 from elmonet.data.limits import require_extra
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import atomic_write, writable_path
+from elmonet.store import atomic_write, writable_path
 
 
 def write_data(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:

@@ -15,8 +15,8 @@ from elmonet.auto import AutoELMDeepONet
 from elmonet.equations import advection, antiderivative, burgers, laplace, poisson, reaction, stokes
 from elmonet.interpolation import as_grid
 from elmonet.metrics import relative_l2
-from elmonet.modelfile.store import atomic_write
 from elmonet.plot.axes import bare, colour_bar_below, new
+from elmonet.store import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

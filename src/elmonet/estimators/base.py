@@ -17,7 +17,7 @@ from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
-from elmonet.modelfile.store import write
+from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
 from elmonet.uncertainty.novelty import warn_of_extrapolation
 

@@ -15,11 +15,11 @@ from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import solver_or_default
+from elmonet.fitting.recipe import build, describe, describe_map, restore_map
 from elmonet.fitting.streamed import BlockFit
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.transforms import Affine, LogOutputs
-from elmonet.modelfile.recipe import build, describe, describe_map, restore_map
 from elmonet.solve import Solution
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_interval, stored_interval

@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 from elmonet.data.lazy import Blocks, checked_rows
 from elmonet.errors import InputError
 from elmonet.features.base import features
+from elmonet.fitting.recipe import describe_map, restore_map
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Moments
 from elmonet.linalg import beside_others
 from elmonet.metrics import function_norms
-from elmonet.modelfile.recipe import describe_map, restore_map
 from elmonet.progress import Progress
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import StreamedLeaveOneOut, Sums

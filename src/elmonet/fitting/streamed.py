@@ -23,17 +23,17 @@ from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask,
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import refuse_learning
+from elmonet.fitting.recipe import describe_map
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Affine
 from elmonet.memory import available, block_rows, bytes_of
-from elmonet.modelfile.recipe import describe_map
-from elmonet.modelfile.store import digest, read, write
 from elmonet.progress import progress_bar
 from elmonet.solve import Ridge
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
+from elmonet.store import digest, read, write
 
 _SECONDS_BETWEEN_WRITES = 20.0
 

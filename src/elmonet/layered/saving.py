@@ -25,7 +25,7 @@ from elmonet.layered.fields import FieldForm, InputChannels
 from elmonet.layered.fitted import FittedChain
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
-from elmonet.modelfile.store import digest
+from elmonet.store import digest
 from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_interval, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
 

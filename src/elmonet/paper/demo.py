@@ -15,7 +15,6 @@ from elmonet.auto import AutoELMDeepONet
 from elmonet.data import OperatorData
 from elmonet.errors import MissingExtra
 from elmonet.metrics import relative_l2
-from elmonet.modelfile.store import write_bytes
 from elmonet.paper import measure
 from elmonet.paper.figures import BLUE, ORANGE
 from elmonet.paper.measure import PROBLEMS, SHORT, printed_row
@@ -24,6 +23,7 @@ from elmonet.plot.axes import bare, coloured
 from elmonet.progress import Progress
 from elmonet.reporting.figures import drawn, require_pictures
 from elmonet.reporting.html import Markup, element, page, picture, table
+from elmonet.store import write_bytes
 
 __all__ = ["METHODS", "Shown", "demo", "demo_table", "write_demo"]
 

@@ -13,10 +13,10 @@ from elmonet.auto.model import SOLVING
 from elmonet.checks import choice, positive_integer
 from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure, write_picture
 from elmonet.errors import MissingExtra
-from elmonet.modelfile.store import write_bytes
 from elmonet.paper.run import as_json, machine
 from elmonet.paper.tables import Table
 from elmonet.progress import Progress
+from elmonet.store import write_bytes
 
 __all__ = ["physics_table", "reproduce_physics"]
 

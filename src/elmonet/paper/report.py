@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from elmonet.errors import MissingExtra
-from elmonet.modelfile.store import write_bytes
 from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
 from elmonet.paper.tables import (
     TITLES,
@@ -23,6 +22,7 @@ from elmonet.paper.tables import (
     verdicts,
 )
 from elmonet.reporting.html import Markup, inside, page
+from elmonet.store import write_bytes
 
 __all__ = ["differences", "draw_figures", "markdown", "write_report"]
 

@@ -17,10 +17,10 @@ from elmonet import __version__
 from elmonet.checks import choice, positive_integer
 from elmonet.data import OperatorData
 from elmonet.errors import FileError, InputError
-from elmonet.modelfile.store import write_bytes
 from elmonet.paper import measure
 from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, PROBLEMS, SHORT, TRAINED, Effort
 from elmonet.progress import Progress
+from elmonet.store import write_bytes
 
 __all__ = ["as_json", "machine", "read_results", "reproduce"]
 

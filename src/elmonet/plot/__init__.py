@@ -1,4 +1,4 @@
-"""Pictures of predictions and their bands, and of how model and alpha were chosen. They need matplotlib."""
+"""Figures of predictions, their bands and their calibration, and of model selection. They need matplotlib."""
 
 from elmonet.plot.bands import band, band_field, calibration, stated_error
 from elmonet.plot.choices import leaderboard, ridge_path

@@ -1,4 +1,4 @@
-"""Pictures of predictions with bands, and of how well bands hold."""
+"""Figures of predictions with bands, and of the calibration of bands."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from elmonet.plot.axes import (
     ORANGE,
     axis_labels,
     bare,
+    checked_axes,
     colour_bar_below,
     coloured,
+    coloured_error,
     few_numbers_on_logarithms,
-    given,
+    given_or_new,
     legend_on_top,
     new,
     on_a_plane,
     size,
     titled,
 )
-from elmonet.plot.functions import WithBand
+from elmonet.plot.functions import WithBand, draw_on_line, require_dimension, require_plane
 from elmonet.uncertainty.calibration import Calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["band", "band_field", "calibration", "in_a_plane", "on_a_line", "stated_error"]
+_PLOTS = ("plot.band", "plot.band_field")
+_OTHERWISE = "Ask model.interval at points on a line or a plane, and draw that."
 
 
 def band(
@@ -44,15 +47,15 @@ def band(
     points: Any = None,
     component: str | int | None = None,
 ) -> Axes:
-    """Draw the prediction of one function on a line, with its band, and with the truth if it is known.
+    """Draw the prediction of one function on a line with its band, and the truth if it is known.
 
     Parameters
     ----------
     model : fitted model with bands.
-    u, s : input functions, and their outputs in the shape of predictions; None: these are not known.
+    u, s : input functions, and their outputs in the shape of predictions; None: not known.
     index : which of them.
-    ax : where to draw; None: in a new figure, with a panel below that shows band and truth minus the
-        prediction: there a narrow band can be seen.
+    ax : axes to draw in; None: a new figure, with a second panel of band and truth minus the prediction,
+        where a narrow band is visible.
     coverage, of, points : as in `ELMDeepONet.interval`: "function" for a band that holds whole functions,
         "points" for one that holds single values; where to predict.
     component : of outputs with several, by name or number; None: the first.
@@ -60,6 +63,10 @@ def band(
     Returns
     -------
     The axes with the prediction.
+
+    Raises
+    ------
+    InputError : if the points are not on a line, or the model cannot give this band.
     """
     return on_a_line(WithBand.of(model, u, s, index, coverage, of, points, component), ax)
 
@@ -76,28 +83,32 @@ def band_field(
     points: Any = None,
     component: str | int | None = None,
 ) -> np.ndarray:
-    """Draw the prediction of one function on a plane, the half width of its band, and the error if known.
+    """Draw the prediction of one function on a plane, the half-width of its band, and the error if known.
 
-    Black dots mark where the truth leaves the band.
+    Black dots mark where the truth is outside the band.
 
     Parameters
     ----------
     model, u, s, index, coverage, of, points, component : as in `plot.band`.
-    axes : to draw in, two, or three if s is given; None: in a new figure.
+    axes : two axes to draw in, or three if s is given; None: a new figure.
 
     Returns
     -------
     Array of the two or three axes.
+
+    Raises
+    ------
+    InputError : if the points are not on a plane, or the model cannot give this band.
     """
-    return in_a_plane(WithBand.of(model, u, s, index, coverage, of, points, component), axes)
+    return on_plane(WithBand.of(model, u, s, index, coverage, of, points, component), axes)
 
 
 def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
-    """The picture of `band`."""
-    _require_dimension(shown, 1)
+    """Draw the figure of `band`."""
+    require_dimension(shown.points, 1, _PLOTS, _OTHERWISE)
     below: Axes | None = None
     if ax is not None:
-        (ax,) = given(ax, 1)
+        (ax,) = checked_axes(ax, 1)
     else:
         ax, below = new(2, 1, figsize=(5.5, 4.6), sharex=True, height_ratios=(2, 1))
     _draw(ax, shown, 0.0)
@@ -113,15 +124,26 @@ def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def in_a_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
-    """The picture of `band_field`."""
-    _require_dimension(shown, 2)
-    count = 2 if shown.truth is None else 3
-    if axes is not None:
-        axes = given(axes, count)
+def _draw(ax: Axes, shown: WithBand, centre: Any) -> None:
+    """Draw band, truth and prediction, each minus the centre."""
+    order = np.argsort(shown.points[:, 0])
+    x, low, high = (A[order] for A in (shown.points[:, 0], shown.low - centre, shown.high - centre))
+    if len(x) == 1:
+        ax.vlines(x, low, high, color=ORANGE, alpha=0.3, linewidth=8, label=shown.holds)
     else:
-        size = (3.1 * count, 3.9)
-        axes = new(1, count, figsize=size, layout="compressed", sharex=True, sharey=True)
+        ax.fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0, label=shown.holds)
+    truth = None if shown.truth is None else shown.truth - centre
+    draw_on_line(ax, shown.points, truth, shown.predicted - centre, width=2)
+
+
+def on_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
+    """Draw the figure of `band_field`."""
+    require_dimension(shown.points, 2, _PLOTS, _OTHERWISE)
+    instead = "Draw model.interval(u, points=...) against the position on it."
+    require_plane(shown.points, "plot.band_field", instead)
+    count = 2 if shown.truth is None else 3
+    figure = {"figsize": (3.1 * count, 3.9), "layout": "compressed", "sharex": True, "sharey": True}
+    axes = given_or_new(axes, count, **figure)
     half = (shown.high - shown.low) / 2
     drawn = [
         coloured(axes[0], shown.points, shown.predicted, cmap="viridis"),
@@ -129,9 +151,7 @@ def in_a_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
     ]
     titles = [f"{shown.name}: prediction", f"half width for {shown.holds}"]
     if shown.truth is not None:
-        error = shown.predicted - shown.truth
-        largest = float(np.nanmax(np.abs(error))) or 1.0
-        drawn.append(coloured(axes[2], shown.points, error, vmin=-largest, vmax=largest, cmap="coolwarm"))
+        drawn.append(coloured_error(axes[2], shown.points, shown.predicted - shown.truth, "coolwarm"))
         axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
         titles.append(shown.found)
     for ax, colours in zip(axes, drawn, strict=True):
@@ -139,56 +159,29 @@ def in_a_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
     return on_a_plane(axes, tuple(titles), shown.axes)
 
 
-def _draw(ax: Axes, shown: WithBand, middle: Any) -> None:
-    """Band, truth and prediction, less the middle, on a line."""
-    order = np.argsort(shown.points[:, 0])
-    x, marker = shown.points[order, 0], "o" if len(order) == 1 else ""
-    low, high, predicted = ((A - middle)[order] for A in (shown.low, shown.high, shown.predicted))
-    if len(x) == 1:
-        ax.vlines(x, low, high, color=ORANGE, alpha=0.3, linewidth=8, label=shown.holds)
-    else:
-        ax.fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0, label=shown.holds)
-    if shown.truth is not None:
-        truth = (shown.truth - middle)[order]
-        ax.plot(x, truth, color=BLUE, linewidth=2, marker=marker, label="truth")
-        if np.isnan(truth).any():  # between gaps, a value may have no neighbour
-            ax.plot(x, truth, "o", color=BLUE, markersize=2.5)
-    ax.plot(x, predicted, "--", color=ORANGE, marker=marker, label="prediction")
-    bare(ax)
-
-
-def _require_dimension(shown: WithBand, dimension: int) -> None:
-    d = shown.points.shape[1]
-    if d != dimension:
-        hints = {1: "Use plot.band.", 2: "Use plot.band_field."}
-        hint = hints.get(d, "Ask model.interval at points on a line or a plane, and draw that.")
-        raise InputError(f"this plot needs points (M, {dimension}), got {shown.points.shape}. {hint}")
-    if dimension == 2 and np.linalg.matrix_rank(shown.points - shown.points.mean(axis=0)) < 2:
-        raise InputError(
-            "plot.band_field needs points that spread over a plane, and these lie on one line. Draw "
-            "model.interval(u, points=...) against the position on that line."
-        )
-
-
 def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
-    """Draw the coverage that was found against the one that was asked for: on the diagonal is perfect.
+    """Draw empirical against nominal coverage; a perfect model lies on the diagonal.
 
-    The grey area is what chance gives whole functions of so few: two standard deviations,
-    ``sqrt(p (1 - p) / n)``, for n independent test functions.
+    The grey area is the chance variation of the coverage of whole functions: two standard deviations,
+    ``2 sqrt(p (1 - p) / n)``, for n independent test functions.
 
     Parameters
     ----------
-    calibration : what ``model.calibration(u_test, s_test)`` gives.
-    ax : where to draw; None: in a new figure.
+    calibration : result of ``model.calibration(u_test, s_test)``.
+    ax : axes to draw in; None: a new figure.
 
     Returns
     -------
     The axes.
+
+    Raises
+    ------
+    InputError : if this is not a `Calibration`.
     """
     found = _checked(calibration)
-    (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(4.4, 4.4))
-    n, all_found = len(found.true), np.concatenate([found.points, found.functions])
-    least = max(0.0, np.floor(10 * min(found.asked.min(), all_found.min()) - 0.3) / 10)
+    (ax,) = given_or_new(ax, 1, figsize=(4.4, 4.4))
+    n, empirical = len(found.true), np.concatenate([found.points, found.functions])
+    least = max(0.0, np.floor(10 * min(found.asked.min(), empirical.min()) - 0.3) / 10)
     p = np.linspace(least, 1, 101)
     chance = 2 * np.sqrt(p * (1 - p) / n)
     low, high = np.clip(p - chance, 0, 1), np.clip(p + chance, 0, 1)
@@ -200,9 +193,8 @@ def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="coverage asked for (%)", ylabel="coverage found (%)", aspect="equal")
     ax.set(xlim=(100 * least, 101), ylim=(100 * least, 101))
     titled(ax, f"Bands of {n} test functions")
-    below = all_found.mean() < found.asked.mean()
-    place: Any = "upper left" if below else "lower right"
-    ax.legend(frameon=False, loc=place, fontsize="small", handlelength=1.6, borderaxespad=0.1)
+    corner: Any = "upper left" if empirical.mean() < found.asked.mean() else "lower right"
+    ax.legend(frameon=False, loc=corner, fontsize="small", handlelength=1.6, borderaxespad=0.1)
     bare(ax)
     return ax
 
@@ -210,23 +202,28 @@ def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
 def stated_error(calibration: Calibration, ax: Axes | None = None) -> Axes:
     """Draw the true error of every test function against the error that the model states for it.
 
-    Both are root mean squares, in units of the outputs' root mean square. On the diagonal they are equal.
+    Both are root mean squares, relative to the root mean square of the outputs. They are equal on the
+    diagonal.
 
     Parameters
     ----------
-    calibration : what ``model.calibration(u_test, s_test)`` gives.
-    ax : where to draw; None: in a new figure.
+    calibration : result of ``model.calibration(u_test, s_test)``.
+    ax : axes to draw in; None: a new figure.
 
     Returns
     -------
     The axes.
+
+    Raises
+    ------
+    InputError : if this is not a `Calibration`, or all errors are zero.
     """
     found = _checked(calibration)
-    usable = (found.stated > 0) & (found.true > 0)
-    if not usable.any():
+    positive = (found.stated > 0) & (found.true > 0)
+    if not positive.any():
         raise InputError("there is nothing to draw: all errors of the test functions are zero.")
-    (ax,) = given(ax, 1) if ax is not None else new(1, 1, figsize=(4.4, 4.4))
-    stated, true = found.stated[usable], found.true[usable]
+    (ax,) = given_or_new(ax, 1, figsize=(4.4, 4.4))
+    stated, true = found.stated[positive], found.true[positive]
     both = np.concatenate([stated, true])
     ends = both.min() / 1.5, both.max() * 1.5
     ax.loglog(ends, ends, color=GREY, linewidth=1)
@@ -236,7 +233,7 @@ def stated_error(calibration: Calibration, ax: Axes | None = None) -> Axes:
     for axis in (ax.xaxis, ax.yaxis):
         few_numbers_on_logarithms(axis, room)
     more = "" if found.correlation is None else f": correlation {found.correlation:.2f}"
-    titled(ax, f"{usable.sum()} test functions{more}")
+    titled(ax, f"{positive.sum()} test functions{more}")
     bare(ax)
     return ax
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from elmonet.errors import InputError
-from elmonet.modelfile.store import write_bytes
 from elmonet.plot.choices import ridge_path
 from elmonet.plot.functions import parity
 from elmonet.reporting.data import Evaluation, ReportData, Shown, evaluate, report_data, shown_test
@@ -27,6 +26,7 @@ from elmonet.reporting.figures import (
     require_pictures,
 )
 from elmonet.reporting.html import Markup, element, page, picture, table
+from elmonet.store import write_bytes
 from elmonet.summary import percent
 from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
 
@@ -44,6 +44,7 @@ def report(
     *,
     points: Any = None,
     command: str = "",
+    file: str = "",
     understood: Sequence[str] = (),
 ) -> None:
     """Write the report of an estimator, atomically.
@@ -54,8 +55,8 @@ def report(
     path : of the file to write.
     X, y, points : test functions with their outputs, and the points of these if they are not the training
         points.
-    command : the command that made the model, if there was one.
-    understood : what was taken as what in a data file, in sentences.
+    command, file : the command that made the model, and the data file, if there were any.
+    understood : what was taken as what in that file, in sentences.
     """
     if (X is None) != (y is None):
         raise InputError("a report takes test functions with their outputs, X and y: give both or none.")
@@ -71,7 +72,7 @@ def report(
         element("h1", title),
         element("p", _date()),
         *_error(data, shown, tested),
-        *_data(data, understood),
+        *_data(data, file, understood),
         *_choice(data),
         *([] if data.physics is None else _equation(data.physics)),
         *bands_section(shown, tested),
@@ -117,11 +118,11 @@ def _error(data: ReportData, shown: Shown | None, tested: Evaluation | None) -> 
     return parts
 
 
-def _data(data: ReportData, understood: Sequence[str]) -> list[Markup]:
+def _data(data: ReportData, file: str, understood: Sequence[str]) -> list[Markup]:
     parts = [element("h2", "The data")]
     if understood:
         parts.append(element("ul", *(element("li", reason) for reason in understood)))
-    return [*parts, table(data.data.items())]
+    return [*parts, table((({"file": file} if file else {}) | data.data).items())]
 
 
 def _choice(data: ReportData) -> list[Markup]:

@@ -13,9 +13,9 @@ import numpy as np
 import elmonet.features  # noqa: F401  (registers its classes)
 from elmonet.errors import FileError, InputError
 from elmonet.features.base import FeatureMap, RandomMap
-from elmonet.modelfile.store import digest
 from elmonet.registry import REGISTERED
 from elmonet.solve import Solver
+from elmonet.store import digest
 
 
 def describe(part: FeatureMap | Solver) -> dict[str, Any]:

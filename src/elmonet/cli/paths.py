@@ -1,0 +1,117 @@
+"""Checks of the paths that a verb is given, before anything is read or written."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from elmonet.errors import FileError
+from elmonet.store import writable_path
+
+# The kinds of data files, by their endings.
+WRITTEN = "npz, h5, zarr, mat, nc"  # hold functions with their points
+TABLES = (".npy", ".csv")  # hold one array, or one table
+
+
+def require_file(path: Path) -> None:
+    """Raise unless this is a file that is not empty, or a folder; suggest a similar name."""
+    if path.exists():
+        if not path.is_file() and not path.is_dir():
+            raise FileError(f"{str(path)!r} is not a data file (a device, for example). Name a file.")
+        if path.is_file() and path.stat().st_size == 0:
+            raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
+        return
+    siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    for some in ([entry for entry in siblings if entry.suffix == path.suffix], siblings):
+        close = difflib.get_close_matches(path.stem, [entry.stem for entry in some], n=1)
+        if close:
+            meant = next(entry for entry in some if entry.stem == close[0])
+            raise FileError(f"there is no file or folder {str(path)!r}. Did you mean {str(meant)!r}?")
+    raise FileError(f"there is no file or folder {str(path)!r}.")
+
+
+def is_model(file: Path) -> bool:
+    """Return whether this is a safetensors file, as models are: eight bytes of length, then JSON."""
+    if file.is_dir():
+        return False
+    with file.open("rb") as opened:
+        start = opened.read(9)
+    return file.suffix == ".elmonet" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0)
+
+
+def require_data(path: Path) -> None:
+    """Raise unless this may be a file of functions."""
+    require_file(path)
+    if is_model(path):
+        raise FileError(
+            f"{str(path)!r} is a model, not a file of functions. Give the file that holds the functions; "
+            f"elmonet info {path} shows what the model takes."
+        )
+
+
+def open_model(path: Path) -> Any:
+    """Load a model, or raise a `FileError` that says what the file is instead."""
+    from elmonet import load
+    from elmonet.data.formats import find_reader
+
+    require_file(path)
+    if is_model(path):
+        return load(path)
+    try:
+        kind = f"a file of functions ({find_reader(path).kind}) and not"
+    except FileError:
+        kind = "not"
+    raise FileError(
+        f"{str(path)!r} is {kind} a model. The model comes first, then the functions; elmonet fit makes a "
+        "model."
+    )
+
+
+def require_place(out: Path, *read: Path, model: bool = False) -> None:
+    """Raise if a file, or a model, cannot be written here, or would replace one that is `read`."""
+    from elmonet.data.formats import data_endings
+
+    writable_path(out)
+    _require_other(out, read)
+    if model and out.suffix.lower() in data_endings():
+        raise FileError(
+            f"cannot write a model to {str(out)!r}: this ending is for functions. Name it "
+            f"{str(out.with_suffix('.elmonet'))!r}."
+        )
+
+
+def require_data_place(out: Path, *read: Path, table: bool = True) -> None:
+    """Raise if functions cannot be written here; `table`: to a table or a single array, too."""
+    from elmonet.data.write import require_writable
+
+    require_writable(out)
+    if not table and out.suffix.lower() in TABLES:
+        raise FileError(
+            f"cannot write {str(out)!r}: it holds one array or one table, not functions with their points. "
+            f"Name it {str(out.with_suffix('.npz'))!r}; functions go to {WRITTEN}."
+        )
+    _require_other(out, read)
+
+
+def require_folder(out: Path) -> None:
+    """Raise if the name of a folder is taken by a file."""
+    if out.exists() and not out.is_dir():
+        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+
+
+def _require_other(out: Path, read: tuple[Path, ...]) -> None:
+    for path in read:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise FileError(
+                f"cannot write {str(out)!r}: it is an input of this command and would be lost. Name another "
+                "file."
+            )
+
+
+def bytes_on_disk(path: Path) -> int:
+    """Return the size of a file or folder that can be read in blocks, and 0 for any other."""
+    from elmonet.data.formats import find_reader
+    from elmonet.data.limits import stored_bytes
+
+    return stored_bytes(path) if find_reader(path).on_disk else 0
