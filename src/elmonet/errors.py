@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 from sklearn import exceptions
@@ -64,7 +65,8 @@ def require_fitted(estimator: Any, attribute: str) -> None:
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
-    package, level, frame = os.path.dirname(__file__) + os.sep, 1, sys._getframe(1)
+    package, level = os.path.dirname(__file__) + os.sep, 1
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level + 1)

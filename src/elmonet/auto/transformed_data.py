@@ -165,7 +165,8 @@ class TransformedData:
         """Fit a model with this candidate as branch; features and factors of its evaluation are reused."""
         branch, solver = candidate.branch(self.spread, seed), Ridge("loo")
         trunk = POD(None if self.outputs.components else rank)
-        model = ELMDeepONet(branch, trunk, solver, missing=missing, random_state=seed, **self.transform)
+        settings: dict[str, Any] = {"missing": missing, "random_state": seed, **self.transform}
+        model = ELMDeepONet(branch, trunk, solver, **settings)
         parts = branch_and_trunk(branch, trunk, self.training.inputs, self.training.outputs, seed)
         prepared = Prepared(self.inputs, self.outputs, *parts, solver)
         if evaluation is None:

@@ -115,11 +115,11 @@ def shapes_in_words(arrays: Mapping[str, Any]) -> str:
 
 def error_in_words(model: Any) -> str:
     """Return the expected error of a model, for people."""
-    from elmonet.estimators.base import kind_in_words
+    from elmonet.uncertainty.error_estimate import ErrorEstimate
 
     if model.expected_error_ is None:
         return "not known"
-    return f"{percent(model.expected_error_)} ({kind_in_words(model.error_kind_)})"
+    return f"{percent(model.expected_error_)} ({ErrorEstimate(kind=model.error_kind_).kind_in_words})"
 
 
 def error_values(model: Any) -> dict[str, Any]:

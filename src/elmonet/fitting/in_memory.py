@@ -52,8 +52,9 @@ def _fit_prepared(reused: Reused, training: Training, settings: FitSettings) -> 
     Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
     more: dict[str, Any] = {"training": training, "method": settings.error_bars}
     if not isinstance(outputs, ScatteredForm) and not training.has_gaps:
-        groups = None if training.groups is None else training.groups.numbers
+        groups = None
         if training.groups is not None:
+            groups = training.groups.numbers
             more |= {"grouping": training.groups.reason, "groups": len(np.unique(groups))}
         operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups, features, factors)
         return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)

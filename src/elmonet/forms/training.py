@@ -89,8 +89,8 @@ def understand(
                 "(counted from 0)."
             )
         assert scattered.values is not None
-        form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift)
-        training = Training(rows, data, inputs, form, None if weight is None else np.sqrt(weight))
+        own_form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift)
+        training = Training(rows, data, inputs, own_form, None if weight is None else np.sqrt(weight))
         return training if weight is None else training.of(np.flatnonzero(weight))
     y = outputs(y, len(rows), gaps=gaps)
     shape = y.shape[1:-1] if names else y.shape[1:]

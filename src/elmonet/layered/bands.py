@@ -96,7 +96,10 @@ class ChainErrorBars(ErrorBars):
     @classmethod
     def from_fit(cls, model: FittedChain) -> Self | None:
         """Return error bars from the functions that were held out of all layers."""
-        bars = None if model.held_out is None else model.held_out.error_bars(model.form.grid)
+        held = model.held_out
+        bars = None
+        if held is not None:
+            bars = cls.of(held.truth - held.predicted, held.update, model.form.grid, held.groups)
         if bars is None:
             return None
         widen = (model.estimate.error or 0.0) / model.held_out_error if model.held_out_error else 1.0
