@@ -6,9 +6,8 @@ import stat
 
 import numpy as np
 import pytest
-from elmonet import store
 
-from elmonet import FileError
+from elmonet import FileError, store
 from elmonet.data.formats import open_arrays
 from elmonet.data.write import write_data
 from elmonet.store import atomic_write, writable_path

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elmonet import store
 from safetensors.numpy import save_file
 from sklearn.decomposition import PCA
 
@@ -29,6 +28,7 @@ from elmonet import (
     Sinusoid,
     load,
     problems,
+    store,
 )
 
 MODELS = {

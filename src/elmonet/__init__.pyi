@@ -13,7 +13,6 @@ from .errors import InputError as InputError
 from .errors import InterpolationThresholdWarning as InterpolationThresholdWarning
 from .errors import MissingExtra as MissingExtra
 from .errors import NotEnoughMemory as NotEnoughMemory
-from .errors import NotFittedError as NotFittedError
 from .errors import NumericsWarning as NumericsWarning
 from .errors import RankCollapseWarning as RankCollapseWarning
 from .estimators.deeponet import ELMDeepONet as ELMDeepONet
@@ -36,6 +35,7 @@ from .metrics import relative_l2 as relative_l2
 from .out_of_core import fit_blocks as fit_blocks
 from .out_of_core import load as load
 from .out_of_core import predict_blocks as predict_blocks
+from .parts import NotFittedError as NotFittedError
 from .solve import Pinv as Pinv
 from .solve import Ridge as Ridge
 from .solve import Solution as Solution

@@ -6,9 +6,6 @@ import os
 import sys
 import warnings
 from types import FrameType
-from typing import Any
-
-from sklearn import exceptions
 
 
 class ElmonetError(Exception):
@@ -49,18 +46,6 @@ class FunctionsInColumnsWarning(UserWarning):
 
 class ExtrapolationWarning(NumericsWarning):
     """A prediction outside the region covered by the training data."""
-
-
-class NotFittedError(ElmonetError, exceptions.NotFittedError):
-    """A model or feature map was used before `fit`; also scikit-learn's `NotFittedError`."""
-
-
-def require_fitted(estimator: Any, attribute: str) -> None:
-    """Raise `NotFittedError` unless `estimator` has an attribute that `fit` sets."""
-    if not hasattr(estimator, attribute):
-        raise NotFittedError(
-            f"this {type(estimator).__name__} is not fitted yet: call fit with training data first."
-        )
 
 
 def warn(message: str, category: type[Warning]) -> None:

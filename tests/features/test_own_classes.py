@@ -11,7 +11,7 @@ from elmonet import SLFN, ELMDeepONet, FileError, InputError, Linear, Masked, Pi
 from elmonet.features import FeatureMap, PerComponent
 from elmonet.features.base import RandomMap
 from elmonet.fitting.recipe import build, describe, describe_map, restore_map
-from elmonet.registry import REGISTERED
+from elmonet.parts import REGISTERED
 from elmonet.solve import Solution, Solver
 
 rng = np.random.default_rng(0)

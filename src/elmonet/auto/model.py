@@ -21,13 +21,14 @@ from elmonet.auto.summary import (
     summary_of_unaligned,
 )
 from elmonet.checks import choice, number, positive_integer
-from elmonet.errors import InputError, NotFittedError
+from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand
+from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
 from elmonet.uncertainty.error_estimate import ErrorEstimate

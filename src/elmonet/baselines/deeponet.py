@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from torch import Tensor, nn
 
 from elmonet.checks import coordinates, functions, number, outputs, positive_integer
-from elmonet.errors import InputError, require_fitted
+from elmonet.errors import InputError
 from elmonet.metrics import relative_l2
+from elmonet.parts import require_fitted
 
 __all__ = ["DeepONet", "History", "InnerProduct", "activations_per_function", "branch_network", "dense"]
 

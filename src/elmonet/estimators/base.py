@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.data.lazy import is_dask
-from elmonet.errors import InputError, NotFittedError
+from elmonet.errors import InputError
 from elmonet.estimators.active_learning import suggest
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
+from elmonet.parts import NotFittedError
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
 from elmonet.uncertainty.novelty import warn_of_extrapolation

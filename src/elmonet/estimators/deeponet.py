@@ -9,7 +9,7 @@ import numpy as np
 
 from elmonet.checks import choice, coordinates, outputs
 from elmonet.data.lazy import is_dask, is_stored
-from elmonet.errors import InputError, NotFittedError
+from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
 from elmonet.fitting.error_bars import OperatorErrorBars
@@ -22,6 +22,7 @@ from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import ScatteredForm, by_name
 from elmonet.forms.training import Training, place_points, points_once, understand
 from elmonet.forms.transforms import Affine
+from elmonet.parts import NotFittedError
 from elmonet.solve import Solution
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.novelty import TrainingRecord

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmonet.checks import functions, positive_integer
-from elmonet.errors import InputError, require_fitted
+from elmonet.errors import InputError
 from elmonet.features.jet import Jet
 from elmonet.linalg import product
 from elmonet.memory import require_features
-from elmonet.registry import register
+from elmonet.parts import register, require_fitted
 
 _BLOCK = 1 << 22  # entries of a temporary block (32 MiB in float64)
 

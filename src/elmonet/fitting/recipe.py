@@ -13,7 +13,7 @@ import numpy as np
 import elmonet.features  # noqa: F401  (registers its classes)
 from elmonet.errors import FileError, InputError
 from elmonet.features.base import FeatureMap, RandomMap
-from elmonet.registry import REGISTERED
+from elmonet.parts import REGISTERED
 from elmonet.solve import Solver
 from elmonet.store import digest
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from elmonet.checks import number, positive_integer
-from elmonet.errors import InputError, NotFittedError
+from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features.base import seed_from
@@ -18,6 +18,7 @@ from elmonet.forms.training import understand
 from elmonet.layered.choice import find_layer_data, fit_layers
 from elmonet.layered.fitted import FittedChain, fitted_first
 from elmonet.layered.saving import chain_from_store, chain_to_store
+from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.uncertainty.novelty import TrainingRecord
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet.errors import InputError, require_fitted
+from elmonet.errors import InputError
+from elmonet.parts import require_fitted
 from elmonet.plot.axes import (
     BLUE,
     GREY,

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from elmonet.linalg import product
-from elmonet.registry import register
+from elmonet.parts import register
 from elmonet.solve.factor import Factor
 
 LEFT_OUT = ("leave-one-out", "leave-group-out")  # kinds of error that are exact, of left-out functions
