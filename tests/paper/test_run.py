@@ -44,8 +44,8 @@ def test_everything_is_measured(results):
     for problem in TRAINED:
         assert f"{problem}/data" in names
         assert {f"{problem}/{model}" for model in TRAINED[problem]} <= names
-        for model, recipe in CLOSED_FORM[problem].items():
-            assert {f"{problem}/{model}/{solver}" for solver in recipe.solvers} <= names
+        for model, spec in CLOSED_FORM[problem].items():
+            assert {f"{problem}/{model}/{solver}" for solver in spec.solvers} <= names
     assert {"sensitivity/ELM-DeepONet/1", "sensitivity/widths", "darcy/bases", "darcy/draws"} <= names
     assert results["experiments"] == list(EXPERIMENTS)
     assert results["machine"]["cores"] >= 1
