@@ -22,42 +22,43 @@ TIE_FACTOR = 1.02  # errors within this factor of the least are equally good
 ROUNDING_ERROR = 1e-14  # so are all errors below this
 
 INTRODUCTION = """\
-# Nothing to set, compared with other methods
+# Comparison with other methods
 
 Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
 every method on every data set, each in its own process, on {cores}; {date}, commit {commit}. Error: mean
 over the test functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak
-of the process, with Python and the data. The settings of the scikit-learn models, among them how the inputs
-are scaled and, for positive inputs, logarithms, are chosen by three-fold cross-validation of the same error.
-RandONets: the recipe of its paper with the defaults of its toolbox, written again (benchmarks/rivals.py);
-for points in the plane its trunk had to be extended. Networks are trained for two minutes with the settings
-of their tutorials, and would be better with more time. An FNO needs inputs and outputs on one grid. Files
-of other projects: see their names; inputs of darcy_small and diffusion2d are images."""
+of the process, including Python and the data. The settings of the scikit-learn models, including the scaling
+of the inputs and, for positive inputs, logarithms, are chosen by three-fold cross-validation of the same
+error. RandONets: the algorithm of its paper with the defaults of its toolbox, implemented again
+(benchmarks/rivals.py); its trunk had to be extended to points in the plane. Networks are trained for two
+minutes with the settings of their tutorials and would improve with more time. An FNO needs inputs and
+outputs on one grid. Data files are named after the projects they come from; inputs of darcy_small and
+diffusion2d are images."""
 
 SCALING = """\
 The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
-with `Ridge("loo")`. Up to 450 functions everything is tried on all of them; beyond, most of it on about
-300, so that time grows slowly until the factorisations on all functions, of order N³, take over."""
+with `Ridge("loo")`. Up to 450 functions every candidate is tried on all of them; beyond, most candidates on
+about 300, so that time grows slowly until the factorisations with all functions, of order N³, dominate."""
 
 LIMIT = """\
-With more features a random network tends to its limit, `InfiniteWidth`, which costs no more than N
+As its width grows, a random network converges to its limit, `InfiniteWidth`, which costs no more than N
 features. Test error on 500 functions against the width of random cosines (rbf, matern52) and of
 relu networks, median and range of three draws; dashed: the limit."""
 
 NEAR_THE_LIMIT = """\
-Near the limit a finite network may be a little better or worse by chance. For operators so smooth that
-errors come down to 1e-6, networks reach smaller errors than kernels in double precision: the features of a
-kernel come from its Gram matrix, with half of the digits. The search therefore always tries both there."""
+Near the limit a finite network may be slightly better or worse by chance. For operators so smooth that
+errors reach 1e-6, networks are more accurate than kernels in double precision: the features of a kernel come
+from its Gram matrix, with half of the digits. There the search always tries both."""
 
 INFERENCE = """\
 # One prediction against one numerical solution
 
 Made by docs/generate.py from benchmarks/results/inference.json (`python benchmarks/inference.py`): a model
 with 1000 random features and a linear block, fitted to 1000 functions, on one thread. The numerical solver is
-the one with which the problem's data were made, for one function at a time. It is more accurate than the
-model, whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid
-of 50 x 50, is not worth replacing for a single solution. The model is worth it where many are needed (a
-batch, an inverse problem, a search for a design) or where a solution takes longer than a millisecond."""
+the one that generated the problem's data, for one function at a time. It is more accurate than the model,
+whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid of
+50 x 50, is not worth replacing for a single solution. The model pays off where many solutions are needed (a
+batch, an inverse problem, design optimisation) or where one takes longer than a millisecond."""
 
 
 def peers_page():
@@ -150,9 +151,9 @@ def _dataset_section(methods):
 
 def _grid_search_section(rows):
     text = (
-        "`AutoELMDeepONet` against `GridSearchCV`, three folds, over the same families as far as\n"
-        "scikit-learn has them (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two ways "
-        "to\nscale the inputs), in one run of `python benchmarks/auto_cost.py grid`:\n\n"
+        "`AutoELMDeepONet` against `GridSearchCV` with three folds over the same families, as far as\n"
+        "scikit-learn has them (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two\n"
+        "scalings of the inputs), in one run of `python benchmarks/auto_cost.py grid`:\n\n"
     )
     cells = []
     for row in rows:

@@ -82,10 +82,10 @@ def _trained(done: dict[str, Any]) -> str:
         if done.get(f"{problem}/{model}", {}).get("stopped", "seconds") != "seconds"
     ]
     if not ratios:
-        return "In this run they were cut short or left out, which says nothing."
+        return "In this run they were cut short or left out, so there is nothing to compare."
     return (
         f"Their errors are {min(ratios):.1f} to {max(ratios):.1f} times lower than the printed ones, with as "
-        "many epochs; the paper does not give the batch size, nor which weights it keeps."
+        "many epochs; the paper gives neither the batch size nor which weights it keeps."
     )
 
 
@@ -193,7 +193,7 @@ def draw_figures(results: dict[str, Any], folder: Path) -> dict[str, str] | None
 
 def markdown(results: dict[str, Any], captions: dict[str, str] | None) -> str:
     """Return the report as Markdown, with the figures in ``figures/``."""
-    parts = ["# The paper's numbers, and the same measured here", _opening(results)]
+    parts = ["# The paper's numbers, measured again", _opening(results)]
     for table in (*tables(results), verdicts(results)):
         if table.rows:
             parts += [f"## {table.title}", markdown_table(table), *table.notes]
