@@ -1,4 +1,4 @@
-"""What is measured, against plain NumPy."""
+"""Measurements of the paper's models, against plain NumPy."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_the_printed_darcy_basis_has_a_quarter_of_its_rank(tiny):
 
 @pytest.mark.parametrize("p2", [50, 100, 300])
 def test_the_printed_formula_is_what_single_precision_makes_of_it(data, p2):
-    """pinv(T'T) T', really computed in float32, loses the directions that we say it loses."""
+    """pinv(T'T) T', computed in float32, loses the directions that we say it loses."""
     single = [A.astype(np.float32) for A in (data.u_train, data.u_test, data.s_train, data.points)]
     T = MLP(p2, random_state=0).fit_transform(single[3])
     branch = SLFN(60, random_state=0)
@@ -109,7 +109,7 @@ def test_draws_differ_and_are_as_many_as_trials(tiny, monkeypatch):
         assert len(set(errors)) == tiny.trials
 
 
-def test_progress_is_told_in_order(data, tiny):
+def test_progress_is_reported_in_order(data, tiny):
     seen = []
     measure.sensitivity(data, seen.append, model="ELM-DeepONet", trial=0, effort=tiny, seed=0)
     assert seen == sorted(seen)

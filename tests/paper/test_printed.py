@@ -1,4 +1,4 @@
-"""The paper's numbers, typed in again from its tables where a slip would matter most."""
+"""Spot checks of the printed numbers, typed a second time from the paper."""
 
 import numpy as np
 
