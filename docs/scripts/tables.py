@@ -200,7 +200,7 @@ def limits():
             interval = "0 to ∞" if row["interval"] is None else " to ".join(map(percent, row["interval"]))
             warns = "yes" if row["warned"] else "no"
             rows.append((row["case"], percent(row["error"]), percent(row["expected"]), interval, warns))
-        made[name] = markdown_table((first, "error", "expected", "in 90 of 100 cases", "warns"), rows)
+        made[name] = markdown_table((first, "error", "expected", "90 % interval", "warns"), rows)
     sizes = [
         (f"`{row['case']}`", f"{row['outputs']:.2f} GiB", f"{row['peak']:.2f} GiB") for row in results["size"]
     ]

@@ -63,9 +63,9 @@ def verdicts(results: dict[str, Any]) -> Table:
     for problem, models in CLOSED_FORM.items():
         for model in models:
             ours = done.get(f"{problem}/{model}/ours")
-            beside = trained_records(problem, model, done)
-            if ours is not None and beside:
-                speed, error = _speedup(ours, beside, effort["epochs"]), _error_verdict(ours, beside)
+            trained = trained_records(problem, model, done)
+            if ours is not None and trained:
+                speed, error = _speedup(ours, trained, effort["epochs"]), _error_verdict(ours, trained)
                 rows.append((TITLES[problem], model, speed, error))
     notes = [
         f"Expected: at least {_MIN_SPEEDUP} times as fast as the fastest trained network of the same table, "
@@ -176,21 +176,21 @@ def _sensitivity(model: str, done: dict[str, Any]) -> Table:
     return Table(title, columns, rows, [note])
 
 
-def _speedup(ours: dict[str, Any], beside: dict[str, Any], epochs: int) -> str:
+def _speedup(ours: dict[str, Any], trained: dict[str, Any], epochs: int) -> str:
     full_training = {
         name: record["seconds"] * (epochs / record["epochs"] if record["stopped"] == "seconds" else 1)
-        for name, record in beside.items()
+        for name, record in trained.items()
     }
     name = min(full_training, key=lambda name: full_training[name])
     ratio = full_training[name] / ours["seconds"]
-    about = "~" if beside[name]["stopped"] == "seconds" else ""
+    about = "~" if trained[name]["stopped"] == "seconds" else ""
     return f"{'' if ratio >= _MIN_SPEEDUP else 'NO: '}{about}{ratio:.0f} x {name}"
 
 
-def _error_verdict(ours: dict[str, Any], beside: dict[str, Any]) -> str:
-    name = min(beside, key=lambda name: beside[name]["error"])
-    less = ours["error"] < beside[name]["error"]
-    here, theirs = percent(ours["error"]), percent(beside[name]["error"])
+def _error_verdict(ours: dict[str, Any], trained: dict[str, Any]) -> str:
+    name = min(trained, key=lambda name: trained[name]["error"])
+    less = ours["error"] < trained[name]["error"]
+    here, theirs = percent(ours["error"]), percent(trained[name]["error"])
     return f"{here} < {theirs}, {name}" if less else f"NO: {here} > {theirs}, {name}"
 
 
