@@ -8,7 +8,7 @@ import pytest
 
 from elmonet import InputError, NotFittedError, baselines, problems, relative_l2
 from elmonet.baselines import DeepONet
-from elmonet.paper.measure import PROBLEMS, TRAINED, printed_row
+from elmonet.paper.models import PROBLEMS, TRAINED, printed_row
 
 torch = pytest.importorskip("torch")
 

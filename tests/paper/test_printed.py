@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
+from elmonet.paper.models import CLOSED_FORM, TRAINED, printed, printed_row
 
 
 def test_every_printed_row_has_a_recipe():

@@ -8,7 +8,7 @@ import pytest
 
 from elmonet import FileError, InputError
 from elmonet.paper import EXPERIMENTS, FULL, SHORT, measure, read_results, reproduce
-from elmonet.paper.measure import CLOSED_FORM, TRAINED
+from elmonet.paper.models import CLOSED_FORM, TRAINED
 from elmonet.paper.run import as_json
 
 TIMES = ("seconds", "search_seconds", "history")

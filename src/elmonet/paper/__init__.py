@@ -4,7 +4,7 @@
 pages. ``elmonet reproduce`` does both.
 """
 
-from elmonet.paper.measure import EXPERIMENTS, FULL, SHORT, Effort
+from elmonet.paper.models import EXPERIMENTS, FULL, SHORT, Effort
 from elmonet.paper.report import write_report
 from elmonet.paper.run import read_results, reproduce
 

@@ -18,7 +18,7 @@ from elmonet.metrics import relative_l2
 from elmonet.modelfile.store import write_bytes
 from elmonet.paper import measure
 from elmonet.paper.figures import BLUE, ORANGE
-from elmonet.paper.measure import PROBLEMS, SHORT, printed_row
+from elmonet.paper.models import PROBLEMS, SHORT, printed_row
 from elmonet.paper.tables import TITLES, Table, cell, percent
 from elmonet.plot.axes import bare, coloured
 from elmonet.progress import Progress

@@ -10,7 +10,7 @@ import numpy as np
 
 from elmonet.errors import MissingExtra
 from elmonet.metrics import relative_l2
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, compared_with
+from elmonet.paper.models import CLOSED_FORM, TRAINED, compared_with
 from elmonet.paper.tables import TITLES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 from elmonet.errors import MissingExtra
 from elmonet.modelfile.store import write_bytes
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
+from elmonet.paper.models import CLOSED_FORM, TRAINED, printed, printed_row
 from elmonet.paper.tables import (
     TITLES,
     Table,

@@ -19,7 +19,7 @@ from elmonet.data import OperatorData
 from elmonet.errors import FileError, InputError
 from elmonet.modelfile.store import write_bytes
 from elmonet.paper import measure
-from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, PROBLEMS, SHORT, TRAINED, Effort
+from elmonet.paper.models import CLOSED_FORM, EXPERIMENTS, PROBLEMS, SHORT, TRAINED, Effort
 from elmonet.progress import Progress
 
 FORMAT = 1

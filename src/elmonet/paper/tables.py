@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with, printed, printed_row
+from elmonet.paper.models import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with, printed, printed_row
 
 TITLES = {
     "antiderivative": "Antiderivative",
