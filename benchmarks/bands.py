@@ -1,45 +1,45 @@
-"""Do bands hold what they promise? Coverage, width and correlation with the true error, over seeds.
+"""Coverage, width and correlation of error bars with the true error, over seeds; and what they cost.
 
     python benchmarks/bands.py [--data FOLDER] [--seeds 10] [--functions 500] [--layers] [--datasets darcy]
 
-Each row is one data set and one seed of the split: whole functions at 90 %, single values at 95 %, the mean
-width of the bands for whole functions against that of bands of constant width, and the correlation of the
-logarithms of stated and true error over the test functions. Settings are chosen by `AutoELMDeepONet` each
-time, without layers unless with --layers. Results are added to benchmarks/results/bands.json as they come.
-With --cost: what bands cost beside fit and predict in the same run, to benchmarks/results/bands_cost.json.
+Each row is one data set and one seed of the split: coverage of whole functions at 90 % and of single values
+at 95 %, the mean width of the bands for whole functions divided by that of bands of constant width, and the
+correlation of the logarithms of stated and true error over the test functions. `AutoELMDeepONet` chooses the
+settings each time, without layers unless with --layers. Rows are added to benchmarks/results/bands.json.
+With --cost: seconds and bytes that bands add in the same run, to benchmarks/results/bands_cost.json.
 """
 
-import argparse
-import json
 import tempfile
-import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import datasets
 import numpy as np
-
-from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, problems, relative_l2
-from elmonet.uncertainty.bands import Bands
 from elmonet.uncertainty.residuals import missed_left_out
+from harness import (
+    RESULTS,
+    fit_auto,
+    medians_in_turn,
+    option_parser,
+    print_row,
+    read_results,
+    timed,
+    write_results,
+)
 
-OUT = Path(__file__).parent / "results" / "bands.json"
-COST = OUT.with_name("bands_cost.json")
-TESTS = 500
-MADE = {
-    "antiderivative": problems.antiderivative,
-    "nonlinear_ode": problems.nonlinear_ode,
-    "inverse_source": problems.inverse_source,
-    "inverse_source, 1 % noise": lambda **how: problems.inverse_source(noise=0.01, **how),
-    "darcy": problems.darcy,
-    "burgers": problems.burgers,
-}
+from elmonet import ELMDeepONet, InfiniteWidth, problems, relative_l2
+from elmonet.uncertainty.bands import Bands
+
+OUT, COST = RESULTS / "bands.json", RESULTS / "bands_cost.json"
+N_TEST = 500  # functions
+GENERATED = [*datasets.PAPER, "burgers"]
 
 
 def split(name, folder, functions, seed):
-    """Inputs and outputs to train and to test with, and points; another split for each seed."""
-    if name in MADE:
-        d = MADE[name](n_train=functions, n_test=TESTS, seed=seed)
+    """Return inputs and outputs for training and for testing, and points; each seed splits differently."""
+    if name in GENERATED:
+        d = datasets.PROBLEMS[name](n_train=functions, n_test=N_TEST, seed=seed)
         return d.u_train, d.s_train, d.u_test, d.s_test, d.points
     d = datasets.load(name, folder)
     if isinstance(d, str):
@@ -49,12 +49,12 @@ def split(name, folder, functions, seed):
         u, s = d.u_train, d.s_train
     order = np.random.default_rng(seed).permutation(len(u))
     train = order[: min(functions, int(0.8 * len(u)))]
-    test = order[len(train) :][:TESTS]
+    test = order[len(train) :][:N_TEST]
     return u[train], s[train], u[test], s[test], d.points
 
 
 def constant_width(model):
-    """The mean width of constant bands for whole functions at 90 %, from the same functions left out."""
+    """Return the mean width of constant bands for whole functions at 90 %, from the same residuals."""
     if not hasattr(model, "solution_"):
         return None
     found, training = model._fitted(), model._training
@@ -65,7 +65,7 @@ def constant_width(model):
 
 
 def own_width(model, u):
-    """The same of the model's own bands, on other functions, as its operator sees outputs."""
+    """Return the mean width of the model's bands on new functions, in the units of its operator."""
     found, confidence = model._fitted(), model._confident()
     _, g = confidence.with_coefficients(found.operator, found.seen(found.inputs.rows(model, u)))
     bands = confidence.bands
@@ -73,28 +73,26 @@ def own_width(model, u):
 
 
 def measure(name, folder, functions, seed, layers):
-    """A row."""
+    """Return a row of the results."""
     data = split(name, folder, functions, seed)
     if isinstance(data, str):
         return {"dataset": name, "seed": seed, "skipped": data}
     u, s, u_test, s_test, points = data
-    begin = time.perf_counter()
-    auto = AutoELMDeepONet(layers=None if layers else 0, random_state=seed).fit(u, s, points=points)
-    fitted = time.perf_counter()
+    seconds, auto = timed(partial(fit_auto, u, s, points, layers=None if layers else 0, seed=seed))
     model = auto.best_model_
-    found = auto.calibration(u_test, s_test)
-    at = {round(float(asked), 2): i for i, asked in enumerate(found.asked)}
+    calibration = auto.calibration(u_test, s_test)
+    at = {round(float(asked), 2): i for i, asked in enumerate(calibration.asked)}
     row = {
         "dataset": name,
         "seed": seed,
         "layers": bool(layers),
         "functions": len(u),
         "tests": len(u_test),
-        "seconds": fitted - begin,
-        "function_90": float(found.functions[at[0.9]]),
-        "point_95": float(found.points[at[0.95]]) if 0.95 in at else None,
-        "correlation": found.correlation,
-        "crps": found.crps,
+        "seconds": seconds,
+        "function_90": float(calibration.functions[at[0.9]]),
+        "point_95": float(calibration.points[at[0.95]]) if 0.95 in at else None,
+        "correlation": calibration.correlation,
+        "crps": calibration.crps,
         "expected_error": auto.expected_error_,
         "error": relative_l2(auto.predict(u_test), s_test),
     }
@@ -102,20 +100,8 @@ def measure(name, folder, functions, seed, layers):
     return row | {"width": None if constant is None else own_width(model, u_test) / constant}
 
 
-def medians(*works, times=15):
-    """The median seconds of each of some works, done in turn."""
-    taken = []
-    for _ in range(times):
-        marks = [time.perf_counter()]
-        for work in works:
-            work()
-            marks.append(time.perf_counter())
-        taken.append(np.diff(marks))
-    return np.median(taken, axis=0).tolist()
-
-
 def cost():
-    """Seconds of fit and of making bands, of predict and interval; bytes of files without and with bands."""
+    """Measure seconds of fit, bands, predict and interval, and bytes of files without and with bands."""
     ode, images = problems.nonlinear_ode(1000, 1000), problems.darcy(500, 500)
     cases = {
         "ODE, random network of 2000": (ode, ELMDeepONet(random_state=0)),
@@ -125,51 +111,48 @@ def cost():
     rows = []
     for name, (d, model) in cases.items():
         row = {"case": name}
-        row["fit"], row["bands"], _, row["predict"], row["interval"] = medians(
-            lambda d=d, model=model: model.fit(d.u_train, d.s_train, points=d.points),
+        calls = [
+            partial(model.fit, d.u_train, d.s_train, points=d.points),
             model._confident,
-            lambda d=d, model=model: model.predict(d.u_test),  # the first takes longer
-            lambda d=d, model=model: model.predict(d.u_test),
-            lambda d=d, model=model: model.interval(d.u_test),
-        )
+            partial(model.predict, d.u_test),  # not counted: the first one takes longer
+            partial(model.predict, d.u_test),
+            partial(model.interval, d.u_test),
+        ]
+        seconds = medians_in_turn(calls, repeats=15)
+        row["fit"], row["bands"], _, row["predict"], row["interval"] = seconds
         with tempfile.TemporaryDirectory() as folder:
-            for kept in (False, True):
+            for key, bands in (("without_bands", False), ("with_bands", True)):
                 file = Path(folder) / "model"
-                model.save(file, bands=kept, inputs=False)
-                row["with_bands" if kept else "without_bands"] = file.stat().st_size
+                model.save(file, bands=bands, inputs=False)
+                row[key] = file.stat().st_size
         row["factor"] = 8 * model.operator_.C.shape[1] * min(model.operator_.C.shape[1], len(d.u_train))
         rows.append(row)
         print(row, flush=True)
-    COST.write_text(json.dumps(rows, indent=1) + "\n")
+    write_results(COST, rows)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with data files")
+    parser = option_parser(__doc__, data=True, out=OUT)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--functions", type=int, default=500)
     parser.add_argument("--layers", action="store_true", help="with layers, where they are better")
     parser.add_argument("--datasets", nargs="*")
-    parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--cost", action="store_true", help="measure seconds and bytes instead")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.cost:
         cost()
         return
-    names = arguments.datasets or list(
-        dict.fromkeys([*MADE, *(n for n in datasets.names(arguments.data) if n not in MADE)])
-    )
-    rows = json.loads(arguments.out.read_text()) if arguments.out.exists() else []
+    names = arguments.datasets or [*GENERATED, *datasets.file_names(arguments.data)]
+    rows = read_results(arguments.out, [])
     done = {(row["dataset"], row["seed"], row.get("layers", False)) for row in rows}
     for seed in range(arguments.seeds):
         for name in names:
             if (name, seed, arguments.layers) in done:
                 continue
-            row = measure(name, arguments.data, arguments.functions, seed, arguments.layers)
-            rows.append(row)
-            arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
-            print({key: f"{v:.3g}" if isinstance(v, float) else v for key, v in row.items()}, flush=True)
+            rows.append(measure(name, arguments.data, arguments.functions, seed, arguments.layers))
+            write_results(arguments.out, rows)
+            print_row(rows[-1])
 
 
 if __name__ == "__main__":

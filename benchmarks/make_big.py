@@ -1,4 +1,4 @@
-"""Write a zarr group of many functions, block by block: u (N, 100), s (N, 100) and points (100, 1).
+"""Write a zarr group of many functions block by block: u (N, 100), s (N, 100) and points (100, 1).
 
     python benchmarks/make_big.py big.zarr 2000000
 
@@ -6,16 +6,19 @@ The inputs are sums of 20 sines with random coefficients; the outputs solve s' =
 s(0) = 0, by the trapezoidal rule.
 """
 
-import sys
-
 import numpy as np
 import zarr
+from harness import option_parser
 
-ROWS = 8192
+ROWS = 8192  # functions in a block
 
 
 def main():
-    path, functions = sys.argv[1], int(sys.argv[2])
+    parser = option_parser(__doc__)
+    parser.add_argument("path")
+    parser.add_argument("functions", type=int)
+    arguments = parser.parse_args()
+    path, functions = arguments.path, arguments.functions
     x = np.linspace(0, 1, 100)
     k = np.arange(1, 21)[:, None]
     sines = np.sin(np.pi * k * x) / k
@@ -33,7 +36,7 @@ def main():
 
 
 def operator(x):
-    """The matrix that takes u at x to s at x."""
+    """Return the matrix that maps tanh(u) at x to s at x."""
     h, n = x[1] - x[0], len(x)
     a = np.sin(3 * x) / 4
     left, right = np.eye(n), np.zeros((n, n))

@@ -1,46 +1,41 @@
-"""Which new functions are flagged as unlike the training functions: of another kind, and ordinary ones.
+"""Which new functions are flagged as extrapolation: those of another kind, and by mistake ordinary ones.
 
     python benchmarks/novelty.py [--data FOLDER]
 
-Settings are chosen by `AutoELMDeepONet` without layers. Flagged is a novelty above 1.5. Writes
+`AutoELMDeepONet` without layers chooses the settings. A novelty above 1.5 is flagged. Written to
 benchmarks/results/novelty.json.
 """
 
-import argparse
-import json
 import warnings
 from pathlib import Path
 
 import numpy as np
+from harness import RESULTS, fit_auto, option_parser, write_results
 
-from elmonet import AutoELMDeepONet, problems
+from elmonet import problems
 from elmonet.uncertainty.novelty import Novelty
 
-OUT = Path(__file__).parent / "results" / "novelty.json"
-FLAGGED = 1.5
+OUT = RESULTS / "novelty.json"
+THRESHOLD = 1.5  # novelty above which a function is flagged
 ALIKE = "drawn alike"
-
-
-def fitted(u, s, points):
-    return AutoELMDeepONet(layers=0, random_state=0).fit(u, s, points=points)
 
 
 def relative_errors(model, u, s):
     s = s.reshape(len(s), -1)
-    missed = model.predict(u).reshape(len(s), -1) - s
-    return np.linalg.norm(missed, axis=1) / np.linalg.norm(s, axis=1)
+    residuals = model.predict(u).reshape(len(s), -1) - s
+    return np.linalg.norm(residuals, axis=1) / np.linalg.norm(s, axis=1)
 
 
 def row(model, data, kind, u, s=None):
-    """The part that is flagged, by the inputs alone and in all; and the error if it is known."""
+    """Return the flagged fraction, by the inputs alone and in all, and the median error if it is known."""
     found, inputs = model.best_model_._fitted(), model.best_model_._memory
     by_inputs = inputs.novelty(found.seen(found.inputs.rows(model.best_model_, u)))
     error = None if s is None else float(np.median(relative_errors(model, u, s)))
-    flagged = float(np.mean(model.novelty(u) > FLAGGED))
+    flagged = float(np.mean(model.novelty(u) > THRESHOLD))
     return {
         "data": data,
         "kind": kind,
-        "by_inputs": float(np.mean(by_inputs > FLAGGED)),
+        "by_inputs": float(np.mean(by_inputs > THRESHOLD)),
         "flagged": flagged,
         "error": error,
     }
@@ -48,7 +43,7 @@ def row(model, data, kind, u, s=None):
 
 def ode():
     d = problems.nonlinear_ode(500, 500, seed=11)
-    model = fitted(d.u_train, d.s_train, d.points)
+    model = fit_auto(d.u_train, d.s_train, d.points)
     yield row(model, "ODE, length 0.1", ALIKE, d.u_test, d.s_test)
     for length in (0.05, 0.07, 0.2, 0.4):
         other = problems.nonlinear_ode(10, 300, seed=5, length_scale=length)
@@ -59,7 +54,7 @@ def ode():
 
 def burgers():
     d = problems.burgers(500, 500, seed=11)
-    model = fitted(d.u_train, d.s_train, d.points)
+    model = fit_auto(d.u_train, d.s_train, d.points)
     yield row(model, "Burgers", ALIKE, d.u_test, d.s_test)
     for times in (1.5, 2, 3):
         yield row(model, "Burgers", f"{times} times as large", times * d.u_test)
@@ -70,7 +65,7 @@ def burgers():
 
 def darcy():
     d = problems.darcy(300, 200, seed=11)
-    model = fitted(d.u_train, d.s_train, d.points)
+    model = fit_auto(d.u_train, d.s_train, d.points)
     yield row(model, "Darcy, length 0.25", ALIKE, d.u_test, d.s_test)
     for length in (0.1, 0.15, 0.4):
         other = problems.darcy(10, 100, seed=5, length_scale=length)
@@ -82,12 +77,12 @@ def darcy():
 def lno(folder):
     with np.load(Path(folder) / "lno_reaction_diffusion.npz") as file:
         z = {key: file[key].astype(float) for key in file.files}
-    model = fitted(z["u_train"], z["s_train"], z["y"])
+    model = fit_auto(z["u_train"], z["s_train"], z["y"])
     yield row(model, "LNO reaction-diffusion (file)", "its test functions", z["u_test"], z["s_test"])
 
 
-def wrong_alarms():
-    """Ordinary functions that are flagged by their inputs, for few training functions and many sensors."""
+def false_alarms():
+    """Measure how many ordinary functions the inputs flag, for few training functions and many sensors."""
     draws = {
         "ODE inputs, 100 sensors": lambda n, seed: problems.nonlinear_ode(n, 500, seed),
         "final temperatures with 1 % noise": lambda n, seed: problems.inverse_source(
@@ -107,15 +102,13 @@ def wrong_alarms():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with data files")
-    arguments = parser.parse_args()
+    arguments = option_parser(__doc__, data=True).parse_args()
     warnings.simplefilter("ignore")
     rows = [*ode(), *burgers(), *darcy(), *(lno(arguments.data) if arguments.data else ())]
-    alarms = list(wrong_alarms())
-    OUT.write_text(json.dumps({"flagged": rows, "wrong": alarms}, indent=1) + "\n")
-    for found in (*rows, *alarms):
-        print(found)
+    alarms = list(false_alarms())
+    write_results(OUT, {"flagged": rows, "wrong": alarms})
+    for measured in (*rows, *alarms):
+        print(measured)
 
 
 if __name__ == "__main__":

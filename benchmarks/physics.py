@@ -1,4 +1,4 @@
-"""The gallery of equations: errors and seconds of operators that are learned without outputs.
+"""The gallery of equations: errors and seconds of operators that are learned without output data.
 
     python benchmarks/physics.py [--functions 100] [--seed 0] [--out results/physics.json]
 
@@ -6,25 +6,23 @@ The numbers of ``elmonet reproduce physics``, without its pictures. Run it on an
 minutes on two cores.
 """
 
-import argparse
-from pathlib import Path
+from harness import RESULTS, option_parser
 
 from elmonet.paper.physics import reproduce_physics
 from elmonet.paper.run import as_json
 from elmonet.progress import progress_bar
 
-OUT = Path(__file__).parent / "results" / "physics.json"
+OUT = RESULTS / "physics.json"
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--functions", type=int, help="of each problem; its own number if not given")
+    parser = option_parser(__doc__, out=OUT)
+    parser.add_argument("--functions", type=int, help="of each problem; by default, its own number")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=OUT)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with progress_bar() as progress:
-        results = reproduce_physics(functions=given.functions, seed=given.seed, progress=progress)
-    given.out.write_text(as_json(results))
+        results = reproduce_physics(functions=arguments.functions, seed=arguments.seed, progress=progress)
+    arguments.out.write_text(as_json(results))
 
 
 if __name__ == "__main__":

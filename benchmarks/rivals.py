@@ -1,7 +1,7 @@
-"""What else a user would pick, each tuned or trained as that user would: `METHODS[name](data, minutes)`.
+"""Other methods, each tuned or trained as its users would: `METHODS[name](data, minutes)`.
 
-A method returns a function that predicts the test outputs, and a word on what was tuned. Where it cannot be
-used it raises `Skipped` with the reason.
+A method returns a function that predicts the test outputs, a text on what was tuned, and further entries of
+its row. Where it cannot be used it raises `Skipped` with the reason.
 """
 
 import importlib
@@ -24,18 +24,18 @@ from elmonet.metrics import neg_relative_l2
 
 SCALES = np.geomspace(0.03, 3, 7)  # of frequencies times the root-mean-square distance of two functions
 ALPHAS = np.geomspace(1e-12, 1, 7)
-WIDTH = 2000
+WIDTH = 2000  # random cosines
 FOLDS = 3
-MANY_INPUTS = 2000
+MANY_SENSORS = 2000  # from here on a Matern kernel takes scikit-learn seconds
 RANDONETS = {"trunk": 200, "branch": 1000, "cut_off": 1e-13}
 
 
 class Skipped(Exception):
-    """Why a method was not run."""
+    """The reason why a method was not run."""
 
 
 class OneScale(TransformerMixin, BaseEstimator):
-    """Centre, and divide by one number: the standard deviation of everything."""
+    """Subtract the mean of each column and divide by one number, the standard deviation of all values."""
 
     def fit(self, X, y=None):
         self.mean_ = X.mean(axis=0)
@@ -47,7 +47,7 @@ class OneScale(TransformerMixin, BaseEstimator):
 
 
 class Logarithm(OneScale):
-    """The logarithm, then one scale."""
+    """Take logarithms, then apply `OneScale`."""
 
     def fit(self, X, y=None):
         return super().fit(np.log(X))
@@ -60,8 +60,8 @@ def elmonet(data, minutes):
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     first = model.leaderboard_[0]["branch"]
     tuned = f"everything ({len(model.leaderboard_)} trials); chose {first}"
-    known = {"expected_error": model.expected_error_, "error_kind": model.error_kind_}
-    return lambda: model.predict(data.u_test), tuned, known
+    more = {"expected_error": model.expected_error_, "error_kind": model.error_kind_}
+    return lambda: model.predict(data.u_test), tuned, more
 
 
 def least_squares(data, minutes):
@@ -78,8 +78,8 @@ def linear_ridge(data, minutes):
 
 
 def rbf_sampler(data, minutes):
-    chain = [("sampler", RBFSampler(n_components=WIDTH, random_state=0)), ("ridge", RidgeCV(ALPHAS))]
-    return _searched(data, chain, {"sampler__gamma": SCALES**2 / (2 * data.u_train[0].size)})
+    steps = [("sampler", RBFSampler(n_components=WIDTH, random_state=0)), ("ridge", RidgeCV(ALPHAS))]
+    return _searched(data, steps, {"sampler__gamma": SCALES**2 / (2 * data.u_train[0].size)})
 
 
 def kernel_ridge_rbf(data, minutes):
@@ -89,7 +89,7 @@ def kernel_ridge_rbf(data, minutes):
 
 def kernel_ridge_matern(data, minutes):
     root = np.sqrt(data.u_train[0].size)
-    smoothness = (0.5, 1.5, 2.5) if root**2 < MANY_INPUTS else (2.5,)  # these take scikit-learn seconds each
+    smoothness = (0.5, 1.5, 2.5) if root**2 < MANY_SENSORS else (2.5,)
     kernels = [Matern(root / scale, nu=nu) for nu in smoothness for scale in SCALES]
     return _searched(data, [("ridge", KernelRidge())], {"ridge__kernel": kernels, "ridge__alpha": ALPHAS})
 
@@ -120,7 +120,7 @@ def randonets(data, minutes):
 
 
 def _orthogonal_solve(A, Y):
-    """pinv(A) Y from a complete orthogonal decomposition: A P = Q R with pivots, then R' = Z L."""
+    """Return pinv(A) Y by a complete orthogonal decomposition: A P = Q R with pivots, then R' = Z L."""
     Q, R, order = qr(A, mode="economic", pivoting=True)
     size = np.abs(np.diag(R))
     rank = int((size > RANDONETS["cut_off"] * size[0]).sum())
@@ -190,12 +190,12 @@ def fno(data, minutes, kind="FNO", **settings):
     optimiser = torch.optim.Adam(net.parameters(), lr=2e-3, weight_decay=1e-5)
     started, epochs = time.perf_counter(), 0
     while (spent := time.perf_counter() - started) < 60 * minutes:
-        for group in optimiser.param_groups:  # cosine to zero over the time that there is
+        for group in optimiser.param_groups:  # cosine to zero over the training time
             group["lr"] = 2e-3 * 0.5 * (1 + np.cos(np.pi * spent / (60 * minutes)))
         for rows in torch.randperm(len(x)).split(32):
             optimiser.zero_grad()
-            missed = (net(x[rows]) - y[rows]).flatten(1).norm(dim=1) / y[rows].flatten(1).norm(dim=1)
-            missed.mean().backward()
+            errors = (net(x[rows]) - y[rows]).flatten(1).norm(dim=1) / y[rows].flatten(1).norm(dim=1)
+            errors.mean().backward()
             optimiser.step()
         epochs += 1
 
@@ -226,16 +226,15 @@ METHODS = {
     "neuraloperator FNO": fno,
     "neuraloperator TFNO": tfno,
 }
-SCIKIT_LEARN = ("linear ridge", "RBFSampler + RidgeCV", "kernel ridge, RBF", "kernel ridge, Matern")
 
 
 def _flat(data):
     return tuple(A.reshape(len(A), -1) for A in (data.u_train, data.u_test))
 
 
-def _searched(data, chain, grid):
-    """A pipeline whose settings, and the scaling of the inputs, are found by cross-validation."""
-    pipeline = Pipeline([("scaler", StandardScaler()), *chain])
+def _searched(data, steps, grid):
+    """Choose the settings of a pipeline and the scaling of its inputs by cross-validation."""
+    pipeline = Pipeline([("scaler", StandardScaler()), *steps])
     u, u_test = _flat(data)
     positive = u.min() > 0 and u_test.min() > 0
     grid = {"scaler": [StandardScaler(), OneScale(), *([Logarithm()] if positive else [])], **grid}
@@ -250,7 +249,7 @@ def _short(value):
 
 
 def _grid(data):
-    """The shape of the grid that inputs and outputs share."""
+    """Return the shape of the grid that inputs and outputs share."""
     shape = data.u_train.shape[1:]
     if data.s_train.shape[1] != np.prod(shape):
         raise Skipped("inputs and outputs are not on the same grid")

@@ -1,47 +1,44 @@
-"""Whether the expected error holds with few functions: how far it is off, how often its interval covers.
+"""The expected error with few training functions: how far it is off, how often its interval covers.
 
     python benchmarks/small_n.py                  # 20 seeds, all problems: about 6 minutes on one core
     python benchmarks/small_n.py --seeds 100:105  # others, printed only
 
-Each seed draws training functions and 500 new ones, on which the true error is measured.
+Each seed draws training functions and 500 new ones, on which the true error is measured. Written to
+benchmarks/results/small_n.json.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import warnings
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
+from datasets import PROBLEMS
+from harness import RESULTS, fit_auto, option_parser, print_row, test_error, write_results
 
-from elmonet import AutoELMDeepONet, NumericsWarning, problems, relative_l2
+from elmonet import NumericsWarning
 
-NUMBERS = (10, 20, 50)
-PROBLEMS: dict[str, Any] = {
-    "nonlinear_ode": lambda seed: problems.nonlinear_ode(50, 500, seed),
-    "darcy": lambda seed: problems.darcy(50, 500, seed, n_points=30),
-    "inverse_source, 1 % noise": lambda seed: problems.inverse_source(50, 500, seed, noise=0.01),
-    "burgers": lambda seed: problems.burgers(50, 500, seed),
-    "burgers, layers": lambda seed: problems.burgers(50, 500, seed),
+OUT = RESULTS / "small_n.json"
+REPORTED_SEEDS = "0:20"
+SIZES = (10, 20, 50)  # training functions
+CASES = {
+    "nonlinear_ode": PROBLEMS["nonlinear_ode"],
+    "darcy": partial(PROBLEMS["darcy"], n_points=30),
+    "inverse_source, 1 % noise": PROBLEMS["inverse_source, 1 % noise"],
+    "burgers": PROBLEMS["burgers"],
+    "burgers, layers": PROBLEMS["burgers"],
 }
 
 
-def measure(name: str, seeds: range) -> list[dict[str, Any]]:
-    """A row for each number of functions: medians over the seeds, and the coverage."""
-    found: dict[int, list[tuple[float, float, float, float]]] = {n: [] for n in NUMBERS}
+def measure(name, seeds):
+    """Return a row for each number of functions: medians over the seeds, and the coverage."""
+    runs_of_size = {n: [] for n in SIZES}
     for seed in seeds:
-        data = PROBLEMS[name](seed)
-        for n in NUMBERS:
-            model = AutoELMDeepONet(layers=None if "layers" in name else 0, random_state=seed)
-            model.fit(data.u_train[:n], data.s_train[:n], points=data.points)
-            assert model.expected_error_ is not None
-            assert model.expected_error_interval_ is not None
-            true = relative_l2(model.predict(data.u_test), data.s_test)
-            found[n].append((true, model.expected_error_, *model.expected_error_interval_))
+        data = CASES[name](max(SIZES), 500, seed)
+        for n, runs in runs_of_size.items():
+            layers = None if "layers" in name else 0
+            model = fit_auto(data.u_train[:n], data.s_train[:n], data.points, layers=layers, seed=seed)
+            runs.append((test_error(model, data), model.expected_error_, *model.expected_error_interval_))
     rows = []
-    for n, runs in found.items():
+    for n, runs in runs_of_size.items():
         true, stated, low, high = np.array(runs).T
         rows.append(
             {
@@ -59,22 +56,19 @@ def measure(name: str, seeds: range) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    """Measure, print, and write the results of the reported seeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seeds", default="0:20", help="first:end")
-    parser.add_argument("--only", choices=list(PROBLEMS), action="append")
-    given = parser.parse_args()
+def main():
+    parser = option_parser(__doc__)
+    parser.add_argument("--seeds", default=REPORTED_SEEDS, help="first:end")
+    parser.add_argument("--only", choices=list(CASES), action="append")
+    arguments = parser.parse_args()
     warnings.simplefilter("ignore", NumericsWarning)
     rows = []
-    for name in given.only or PROBLEMS:
-        rows += measure(name, range(*map(int, given.seeds.split(":"))))
-        for row in rows[-len(NUMBERS) :]:
-            told = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in row.items()}
-            print(told, flush=True)
-    if given.seeds == "0:20" and given.only is None:
-        path = Path(__file__).parent / "results" / "small_n.json"
-        path.write_text(json.dumps({"seeds": given.seeds, "rows": rows}, indent=1) + "\n")
+    for name in arguments.only or CASES:
+        rows += measure(name, range(*map(int, arguments.seeds.split(":"))))
+        for row in rows[-len(SIZES) :]:
+            print_row(row)
+    if arguments.seeds == REPORTED_SEEDS and arguments.only is None:
+        write_results(OUT, {"seeds": arguments.seeds, "rows": rows})
 
 
 if __name__ == "__main__":

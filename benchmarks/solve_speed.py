@@ -1,25 +1,23 @@
-"""How fast a fit is: against the printed recipe, and against the bare BLAS calls it cannot do without.
+"""Speed of a fit, against the paper's recipe and against the bare BLAS calls that any fit needs.
 
     python benchmarks/solve_speed.py [--out benchmarks/results/solve_speed.json] [--repeats 7]
 
 All contenders run in turn within one process, `repeats` rounds; medians are reported. Sizes are (p1, N,
-M, p2); features are computed by every contender. "floor" is what a ridge fit at one alpha consists of
-(feature product, Gram product, Cholesky, solves), bare. The floor of a prediction is the product that
-makes the features and the product of these with T W (which is thinner as W and then T, if p2 < M).
+M, p2); every contender computes the features. "floor" is a ridge fit at one alpha as bare BLAS calls
+(feature product, Gram product, Cholesky, solves). The floor of a prediction is the product that makes the
+features and their product with T W (which is thinner as W and then T, if p2 < M).
 """
 
-import argparse
 import gc
-import json
 import platform
 import statistics
 import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import scipy
 import sklearn
+from harness import RESULTS, median_seconds, option_parser, write_results
 from scipy.linalg.blas import dgemm, dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 from threadpoolctl import threadpool_info
@@ -28,7 +26,7 @@ from elmonet import SLFN, ELMDeepONet, Ridge, Sinusoid, problems
 
 SIZES = [(1000, 1000, 100, 100), (10000, 1000, 100, 50), (5000, 2000, 2500, 100)]
 REQUIRED = {"fixed": (4, 5, 8), "loo": (1.5, 3.5, 3), "floor": 1.5, "predict": 1.3, "memory": 1.5}
-ALPHA = 1e-6  # of the Gram matrix's trace
+ALPHA = 1e-6  # relative to the trace of the Gram matrix
 
 
 def draw(m, p1, seed=0):
@@ -37,7 +35,7 @@ def draw(m, p1, seed=0):
 
 
 def printed_recipe(X, y, points, p1, p2):
-    """The paper, line by line: relu features and two pseudoinverses."""
+    """Solve as the paper prints it: relu features and two pseudoinverses."""
     A, b = draw(X.shape[1], p1)
     B = np.maximum(X @ A + b, 0).T
     T = Sinusoid(p2).fit_transform(points)
@@ -45,7 +43,7 @@ def printed_recipe(X, y, points, p1, p2):
 
 
 def floor(X, A, T, y, alpha):
-    """The bare calls of a ridge fit in the dual, all from one BLAS: no checks, biases, activation."""
+    """Make the bare calls of a ridge fit in the dual, all from one BLAS: no checks, biases, activation."""
     Phi = dgemm(1.0, A.T, X.T).T
     K = dsyrk(1.0, Phi.T, trans=True, lower=True)
     K.flat[:: len(K) + 1] += alpha
@@ -58,16 +56,11 @@ def model(p1, p2, alpha):
     return ELMDeepONet(SLFN(p1), Sinusoid(p2), Ridge(alpha), scale_inputs=False, random_state=0)
 
 
-def timed(call, times):
-    """Median seconds of several calls in a row."""
+def rested_median_seconds(call, repeats):
+    """Return the median seconds of several calls, after a rest."""
     gc.collect()
-    time.sleep(0.1)  # until the BLAS threads of the contender before this one have gone to sleep
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+    time.sleep(0.1)  # until the BLAS threads of the previous contender are idle
+    return median_seconds(call, repeats)
 
 
 def peak_bytes(call):
@@ -106,8 +99,8 @@ def measure(size, repeats):
             call()
     for _ in range(repeats):
         for name, call in contenders.items():
-            # Predictions take milliseconds: whoever comes second would find the data in the cache.
-            seconds[name].append(timed(call, times=21 if name.startswith("predict") else 1))
+            # Predictions take milliseconds: the second contender would find the data in the cache.
+            seconds[name].append(rested_median_seconds(call, 21 if name.startswith("predict") else 1))
     median = {name: statistics.median(times) for name, times in seconds.items()}
     budget = 8 * (p1 * N + M * N + min(p1, N) ** 2)
     memory = {name: (peak_bytes(contenders[name]) + y.nbytes) / budget for name in ("fixed", "loo")}
@@ -136,8 +129,7 @@ def machine():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "solve_speed.json")
+    parser = option_parser(__doc__, out=RESULTS / "solve_speed.json")
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     rows = []
@@ -159,8 +151,7 @@ def main():
             f"{memory['fixed']:5.2f}, {memory['loo']:4.2f} ({REQUIRED['memory']})",
             flush=True,
         )
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    write_results(arguments.out, {"machine": machine(), "rows": rows})
     print(f"written: {arguments.out}")
 
 

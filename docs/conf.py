@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import site_docstrings
-import site_links
+from scripts import sphinx_site
 
 import elmonet
 
@@ -46,7 +45,7 @@ highlight_language = "none"  # indented blocks of the pages are formulas and she
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 
-# Docstrings are plain text; site_docstrings makes them what Sphinx reads. `name` is a link if it is public.
+# scripts/sphinx_site.py makes reStructuredText of docstrings. `name` is a link if it is public.
 default_role = "py:obj"
 add_module_names = False
 toc_object_entries_show_parents = "hide"
@@ -65,7 +64,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "site_gallery.Order",
+    "within_subsection_order": "scripts.sphinx_site.GalleryOrder",
     "capture_repr": (),
     "image_srcset": ["2x"],
     "thumbnail_size": (400, 280),
@@ -80,8 +79,4 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 
-
-def setup(app):
-    """Connect what makes links and docstrings fit."""
-    site_links.setup(app)
-    site_docstrings.setup(app)
+setup = sphinx_site.setup

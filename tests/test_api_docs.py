@@ -1,6 +1,7 @@
-"""The reference is complete: every public name, and a type and words for each of its parameters."""
+"""The reference is complete: every public name, with a type and a description of each parameter."""
 
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ PUBLIC = {
 
 
 def methods(cls):
-    """The public methods and properties that this library gives a class, by name."""
+    """Yield name and function of the public methods and properties that this library defines."""
     for name in dir(cls):
         made_by = next(base for base in cls.__mro__ if name in vars(base))
         thing = vars(made_by)[name]
@@ -47,20 +48,32 @@ CALLABLE = {
 }
 
 
-def doc_of(name, told=()):
-    """A docstring, with those that it refers to: "as in `predict`", "those of `ELMDeepONet.fit`"."""
+def doc_of(name, seen=()):
+    """Return a docstring and those that it refers to: "as in `predict`", "those of `ELMDeepONet.fit`"."""
     doc = inspect.getdoc(CALLABLE[name])
     owner = name.rpartition(".")[0]
     for other in re.findall(r"\b(?:as in|as by|those of|see) `([\w.]+)`", doc):
-        for full in {f"{owner}.{other}", f"elmonet.{other}"} & CALLABLE.keys() - {name, *told}:
-            doc += "\n" + doc_of(full, (name, *told))
+        for full in {f"{owner}.{other}", f"elmonet.{other}"} & CALLABLE.keys() - {name, *seen}:
+            doc += "\n" + doc_of(full, (name, *seen))
     return doc
 
 
+SHOWN = [
+    name
+    for page in sorted(REFERENCE.glob("*.rst"))
+    for name in re.findall(
+        r"^\.\. auto(?:class|function|exception|data)\w*:: (\S+)", page.read_text("utf-8"), re.M
+    )
+]
+
+
 def test_every_name_is_in_the_reference():
-    pages = "\n".join(page.read_text("utf-8") for page in REFERENCE.glob("*.rst"))
-    shown = re.findall(r"^\.\. auto\w+:: (\S+)", pages, re.MULTILINE)
-    assert sorted(PUBLIC) == sorted(name for name in shown if name in PUBLIC)
+    assert sorted(PUBLIC) == sorted(name for name in SHOWN if name in PUBLIC)
+
+
+@pytest.mark.parametrize("name", [name for name in SHOWN if name not in PUBLIC])
+def test_other_names_of_the_reference_exist(name):
+    assert pkgutil.resolve_name(name)
 
 
 def test_everything_public_has_a_docstring():
@@ -69,14 +82,51 @@ def test_everything_public_has_a_docstring():
 
 
 @pytest.mark.parametrize("name", CALLABLE)
-def test_every_parameter_has_a_type_and_words(name):
+def test_every_parameter_has_a_type_and_a_description(name):
     parameters = [
         p for p in inspect.signature(CALLABLE[name]).parameters.values() if p.name not in ("self", "cls")
     ]
     assert not [p.name for p in parameters if p.annotation is p.empty], "without a type"
     doc = doc_of(name)
-    assert not [p.name for p in parameters if not re.search(rf"\b{p.name}\b", doc)], "without words"
+    assert not [p.name for p in parameters if not re.search(rf"\b{p.name}\b", doc)], "not described"
     if name in PUBLIC and len(parameters) > 2:  # a list is easier to read than a sentence
         entries = re.findall(r"^((?:\w+, )*\w+) :", doc, re.MULTILINE)
         listed = {name for entry in entries for name in entry.split(", ")}
         assert not {p.name for p in parameters} - listed, "not in the list of parameters"
+
+
+def test_docstrings_become_restructured_text(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(REFERENCE.parent)
+    from scripts.sphinx_site import as_restructured_text
+
+    doc = """Fit a_b.
+
+        y = a_b x
+
+    Parameters
+    ----------
+    X, y : inputs,
+        and outputs.
+
+    Returns
+    -------
+    self : the fitted *model*.
+
+    Raises
+    ------
+    InputError : if `X` has NaN.
+
+    Examples
+    --------
+    >>> 1 * 1
+    1
+    """
+    made = "\n".join(as_restructured_text(inspect.cleandoc(doc).splitlines()))
+    assert made.startswith("Fit a\\_b.\n\n::\n\n    y = a_b x\n")
+    for title in ("Parameters", "Returns", "Raises", "Examples"):
+        assert f".. rubric:: {title}\n\n" in made
+    assert "**X**, **y**\n    inputs,\n    and outputs.\n" in made
+    assert "**self**\n    the fitted \\*model\\*.\n" in made
+    assert "**InputError**\n    if `X` has NaN.\n" in made
+    assert made.endswith(">>> 1 * 1\n1")

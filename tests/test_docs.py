@@ -1,4 +1,4 @@
-"""The code in README and docs runs, and prints what is printed below it."""
+"""Code and commands in README and docs run and print what the page shows; measured numbers are as claimed."""
 
 import contextlib
 import io
@@ -14,8 +14,6 @@ import pytest
 
 from elmonet import cli
 from elmonet.paper import FULL, read_results
-from elmonet.paper.figures import CAPTIONS
-from elmonet.paper.report import differences, markdown
 
 ROOT = Path(__file__).parent.parent
 HIDDEN = r"^<!-- python\n(?P<hidden>.*?)^-->$"
@@ -25,11 +23,25 @@ CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ elmonet (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text())]
+GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+tables, load_results = GENERATE["tables"], GENERATE["tables"].load_results
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def page_id(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
-    """``python`` and hidden blocks begin afresh, ``py`` blocks go on with the names that are there."""
+    """``python`` and hidden blocks start without names, ``py`` blocks continue with those of the last."""
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in BLOCK.finditer(page.read_text("utf-8")):
@@ -45,12 +57,9 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         assert expected is None or printed.getvalue() == expected
 
 
-PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text())]
-
-
-@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=page_id)
 def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, capsys):
-    """Except for numbers; what is between, such as the branch that is chosen, may depend on rounding."""
+    """Compare first and last lines without numbers; the rest, such as the branch, depends on rounding."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for block in CONSOLE.findall(page.read_text()):
@@ -65,34 +74,15 @@ def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, 
                 assert came == wanted, command
 
 
-def test_generated_pages_are_those_of_the_committed_run():
-    """README's table and the pages of docs/paper come from docs/paper/results.json and from nothing else."""
-    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
-    results = read_results(ROOT / "docs" / "paper" / "results.json")
-    assert (ROOT / "README.md").read_text() == generate["readme"](results), "run make docs"
-    page = (ROOT / "docs" / "paper" / "report.md").read_text()
-    assert page == markdown(results, CAPTIONS), "run make docs"
-    page = (ROOT / "docs" / "paper" / "where-we-differ.md").read_text()
-    assert page == differences(results), "run make docs"
-    peers = generate["peers_page"]
-    assert (ROOT / "docs" / "peers.md").read_text() == peers.page(*peers.load()), "run make docs"
-    assert (ROOT / "docs" / "inference.md").read_text() == generate["inference_page"].page(), "run make docs"
-    assert (ROOT / "docs" / "layers.md").read_text() == generate["layers"](), "run make docs"
-    assert (ROOT / "docs" / "error-bars.md").read_text() == generate["error_bars"](), "run make docs"
-    assert (ROOT / "docs" / "method.md").read_text() == generate["method"](), "run make docs"
-    page = (ROOT / "docs" / "next-simulation.md").read_text()
-    assert page == generate["next_simulation"](), "run make docs"
-    assert (ROOT / "docs" / "physics.md").read_text() == generate["physics"](), "run make docs"
-    assert (ROOT / "docs" / "when-not.md").read_text() == generate["when_not"](), "run make docs"
+@pytest.mark.parametrize("page", GENERATE["PAGES"])
+def test_generated_pages_are_those_of_the_committed_results(page):
+    assert (ROOT / page).read_text() == GENERATE["PAGES"][page](), "run make docs"
 
 
 def test_the_committed_peers_show_what_we_claim():
     """The automatic choice: its limits, at most 1.02 times the best tuned peer, and the expected error."""
     found = {}
-    rows, cost = (
-        json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
-        for name in ("peers", "auto_cost")
-    )
+    rows, cost = load_results("peers"), load_results("auto_cost")
     for row in rows:
         if "error" in row:
             found.setdefault(row["dataset"], {})[row["method"]] = row
@@ -122,8 +112,8 @@ def test_the_committed_peers_show_what_we_claim():
 
 
 def test_the_limits_that_readme_states_are_the_measured_ones():
-    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["limits_page"]
-    found = {row["case"]: row["error"] for rows in page.load().values() for row in rows if "error" in row}
+    rows = [row for part in load_results("limits").values() for row in part]
+    found = {row["case"]: row["error"] for row in rows if "error" in row}
     stated = (ROOT / "README.md").read_text()
     for case in (
         "Burgers, 300 functions, without layers",
@@ -133,11 +123,11 @@ def test_the_limits_that_readme_states_are_the_measured_ones():
         "0 to 0.5",
         "1 to 1.5",
     ):
-        assert page.number(found[case]) in stated, case
+        assert tables.percent(found[case]) in stated, case
 
 
 def test_the_committed_errors_of_few_functions_hold():
-    rows = json.loads((ROOT / "benchmarks" / "results" / "small_n.json").read_text())["rows"]
+    rows = load_results("small_n")["rows"]
     assert len({row["problem"] for row in rows}) >= 4
     for row in rows:
         assert row["runs"] >= 20, row
@@ -147,7 +137,7 @@ def test_the_committed_errors_of_few_functions_hold():
 
 def test_the_committed_layers_show_what_we_claim():
     """Errors, seconds, the expected error, and networks of the same seconds in the same run."""
-    found = json.loads((ROOT / "benchmarks" / "results" / "layers.json").read_text())
+    found = load_results("layers")
     for name, (most, seconds) in {"burgers": (0.003, 60), "neuralop_darcy_small": (0.082, 150)}.items():
         last = found[name]["layers"][-1]
         assert last["error"] <= most, name
@@ -161,18 +151,17 @@ def test_the_committed_layers_show_what_we_claim():
 
 def test_the_committed_suggestions_show_what_we_claim():
     """Kernel ridge has the error of 100 random functions with 85 on two even pools, 60 on all uneven ones."""
-    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["suggest_page"]
-    found = page.load()
+    found = tables.suggest_results()
     assert all(len(row["random"]) == 5 for models in found.values() for row in models.values())
-    needed = {case: page.needed(models["kernel ridge"]) for case, models in found.items()}
+    needed = {case: tables.functions_needed(models["kernel ridge"]) for case, models in found.items()}
     assert max(needed[name, "even"] for name in ("burgers", "darcy")) <= 85
-    assert max(needed[name, "uneven"] for name in page.NAMES) <= 60
+    assert max(needed[name, "uneven"] for name in tables.SUGGEST_TITLES) <= 60
     assert needed["ode", "even"] <= 95
 
 
 def test_the_committed_gallery_of_equations_shows_what_we_claim():
     """Errors of operators without outputs, and seconds with solving and learning."""
-    found = json.loads((ROOT / "benchmarks" / "results" / "physics.json").read_text())
+    found = load_results("physics")
     assert found["new_functions"] == 100
     limits = {
         "antiderivative": (1e-8, 10),
@@ -195,7 +184,7 @@ def test_the_committed_gallery_of_equations_shows_what_we_claim():
 
 def test_the_committed_limits_show_what_we_claim():
     """Where elmonet fails, the expected error or a warning says so; except where the page says otherwise."""
-    found = json.loads((ROOT / "benchmarks" / "results" / "limits.json").read_text())
+    found = load_results("limits")
     steps = [row["error"] for row in found["fronts"] if "step" in row["case"]]
     assert steps[-1] > steps[0] / 2 > 0.05
     without, layers = (row["error"] for row in found["fronts"][-2:])
@@ -215,22 +204,21 @@ def test_the_committed_limits_show_what_we_claim():
 
 def test_the_committed_bands_show_what_we_claim():
     """Coverage, width and correlation, means over seeds; and what bands cost."""
-    pages = runpy.run_path(str(ROOT / "docs" / "bands_page.py"))
     rounding = {"antiderivative", "inverse_source", "lno_reaction_diffusion"}  # errors of 1e-9 and less
-    for (name, layers), rows in pages["load"]().items():
-        found = {key: pages["mean"](rows, key) for key in ("function_90", "point_95", "width")}
+    for (name, layers), rows in tables.bands_results().items():
+        found = {key: tables.mean_over_seeds(rows, key) for key in ("function_90", "point_95", "width")}
         if name in rounding or rows[0]["functions"] < 200:
             continue
         assert found["function_90"] == pytest.approx(0.9, abs=0.025), name
         assert found["point_95"] == pytest.approx(0.95, abs=0.02), name
         assert layers or found["width"] <= 1, name
         if not layers and name in ("nonlinear_ode", "darcy", "burgers"):
-            assert pages["mean"](rows, "correlation") >= 0.6, name
-    for row in json.loads((ROOT / "benchmarks" / "results" / "bands_cost.json").read_text()):
+            assert tables.mean_over_seeds(rows, "correlation") >= 0.6, name
+    for row in load_results("bands_cost"):
         assert row["bands"] <= 0.3 * row["fit"], row["case"]
         assert row["interval"] <= 1.5 * row["predict"], row["case"]
         assert row["with_bands"] - row["without_bands"] <= row["factor"], row["case"]
-    assert pages["most_wrong"]() <= 0.01
+    assert max(row["wrong"] for row in load_results("novelty")["wrong"]) <= 0.01
 
 
 def test_the_committed_run_is_a_full_one_and_shows_what_we_claim():

@@ -1,4 +1,4 @@
-"""What surrounds the code agrees with itself: versions, bounds of dependencies."""
+"""Project metadata is consistent: versions, bounds of dependencies."""
 
 import re
 import tomllib
@@ -17,23 +17,23 @@ def test_one_version():
     assert newest[1] == elmonet.__version__
 
 
-def test_types_are_told_to_others():
+def test_the_package_is_typed():
     assert (Path(elmonet.__file__).parent / "py.typed").exists()
 
 
-def test_the_oldest_versions_that_are_tried_are_the_bounds():
-    """A bound that nobody has tried is a guess."""
+def test_the_oldest_versions_tested_are_the_bounds():
+    """A bound that was never tested is a guess."""
     extras = PROJECT["optional-dependencies"]
-    asked = [*PROJECT["dependencies"]]
+    required = [*PROJECT["dependencies"]]
     for name in ("plot", "dask", "zarr", "h5py", "xarray", "test"):
-        asked += [line for line in extras[name] if not line.startswith("elmonet[")]
-    bounds = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", line).groups() for line in asked)
+        required += [line for line in extras[name] if not line.startswith("elmonet[")]
+    bounds = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", line).groups() for line in required)
     lines = (ROOT / "constraints-oldest.txt").read_text("utf-8").splitlines()
-    tried = dict(line.split("==") for line in lines if not line.startswith("#"))
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     for name, bound in bounds.items():
-        assert numbers(tried[name]) == numbers(bound), name
+        assert numbers(tested[name]) == numbers(bound), name
 
 
 def numbers(version):
-    """Without zeros at the end: 2.2 is 2.2.0."""
+    """Return the parts of a version without trailing zeros: 2.2 is 2.2.0."""
     return [int(part) for part in re.sub(r"(\.0)+$", "", version).split(".")]

@@ -1,4 +1,4 @@
-"""One small run of everything, shared by the tests of the paper's reproduction."""
+"""One small run of all experiments, shared by the tests of the paper's reproduction."""
 
 import pytest
 

@@ -82,7 +82,7 @@ def assert_drawn(figure):
 
 
 def texts(figure):
-    """All that is written in a figure."""
+    """Return all text in a figure."""
     import matplotlib.text
 
     return "\n".join(artist.get_text() for artist in figure.findobj(matplotlib.text.Text))

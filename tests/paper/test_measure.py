@@ -1,4 +1,4 @@
-"""What is measured, against plain NumPy."""
+"""Measurements of the paper's models, against plain NumPy."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_the_printed_darcy_basis_has_a_quarter_of_its_rank(tiny):
 
 @pytest.mark.parametrize("p2", [50, 100, 300])
 def test_the_printed_formula_is_what_single_precision_makes_of_it(data, p2):
-    """pinv(T'T) T', really computed in float32, loses the directions that we say it loses."""
+    """pinv(T'T) T', computed in float32, loses the directions that we say it loses."""
     single = [A.astype(np.float32) for A in (data.u_train, data.u_test, data.s_train, data.points)]
     T = MLP(p2, random_state=0).fit_transform(single[3])
     branch = SLFN(60, random_state=0)
@@ -88,7 +88,7 @@ def test_the_printed_formula_is_what_single_precision_makes_of_it(data, p2):
     kept = values > p2 * np.finfo(np.float32).eps * values.max()
     T_plus = (V[:, kept] / values[kept]) @ V[:, kept].T @ T.T
     by_hand = (T @ (T_plus @ single[2].T @ pinv32(B)) @ B_test).T
-    error = measure._test_error(measure._GramPinv(), T, B, B_test, measure._single(data))
+    error = measure._test_error(measure._GramPinv(), T, B, B_test, measure._single_precision(data))
     assert error == pytest.approx(relative_l2(by_hand, data.s_test), rel=1e-3)
 
 
@@ -102,14 +102,14 @@ def test_the_search_takes_the_least_leave_one_out_error(tiny):
 
 
 def test_draws_differ_and_are_as_many_as_trials(tiny, monkeypatch):
-    monkeypatch.setattr(measure, "_DRAWN_WIDTH", 30)
+    monkeypatch.setattr(measure, "_DRAWS_P1", 30)
     darcy = problems.darcy(n_train=12, n_test=6)
     record = measure.draws(darcy, ignore, effort=tiny, seed=0)
     for errors in record["error"].values():
         assert len(set(errors)) == tiny.trials
 
 
-def test_progress_is_told_in_order(data, tiny):
+def test_progress_is_reported_in_order(data, tiny):
     seen = []
     measure.sensitivity(data, seen.append, model="ELM-DeepONet", trial=0, effort=tiny, seed=0)
     assert seen == sorted(seen)
@@ -118,4 +118,4 @@ def test_progress_is_told_in_order(data, tiny):
 
 
 def test_records_hold_five_digits():
-    assert measure._short(np.array([[1.23456789, -0.000123456789]])) == [[1.2346, -0.00012346]]
+    assert measure._rounded(np.array([[1.23456789, -0.000123456789]])) == [[1.2346, -0.00012346]]

@@ -1,8 +1,8 @@
-"""The paper's numbers, typed in again from its tables where a slip would matter most."""
+"""Spot checks of the printed numbers, typed a second time from the paper."""
 
 import numpy as np
 
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
+from elmonet.paper.models import CLOSED_FORM, TRAINED, printed, printed_row
 
 
 def test_every_printed_row_has_a_recipe():

@@ -1,4 +1,4 @@
-"""The run: every task once, what is finished kept, a run gone on with the same as one in one go."""
+"""A run does every task once, saves finished tasks, and gives the same results when it is resumed."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from elmonet import FileError, InputError
 from elmonet.paper import EXPERIMENTS, FULL, SHORT, measure, read_results, reproduce
-from elmonet.paper.measure import CLOSED_FORM, TRAINED
+from elmonet.paper.models import CLOSED_FORM, TRAINED
 from elmonet.paper.run import as_json
 
 TIMES = ("seconds", "search_seconds", "history")
@@ -23,7 +23,7 @@ def without_times(results):
 
 @pytest.fixture
 def interrupted(tiny, tmp_path, monkeypatch):
-    """A run into tmp_path that was stopped with Ctrl-C in its second training."""
+    """Return the folder of a run that was stopped with Ctrl-C in its second training."""
     trained, calls = measure.trained, []
 
     def stop(data, report, *, model, **settings):
@@ -44,8 +44,8 @@ def test_everything_is_measured(results):
     for problem in TRAINED:
         assert f"{problem}/data" in names
         assert {f"{problem}/{model}" for model in TRAINED[problem]} <= names
-        for model, recipe in CLOSED_FORM[problem].items():
-            assert {f"{problem}/{model}/{solver}" for solver in recipe.solvers} <= names
+        for model, spec in CLOSED_FORM[problem].items():
+            assert {f"{problem}/{model}/{solver}" for solver in spec.solvers} <= names
     assert {"sensitivity/ELM-DeepONet/1", "sensitivity/widths", "darcy/bases", "darcy/draws"} <= names
     assert results["experiments"] == list(EXPERIMENTS)
     assert results["machine"]["cores"] >= 1
@@ -134,9 +134,9 @@ def test_without_torch_the_rows_say_how_to_get_it_and_are_filled_in_later(tiny, 
     assert resumed["done"]["inverse_source/DeepONet"]["parameters"] == 23_232
 
 
-def test_progress_tells_what_and_how_much(tiny):
+def test_progress_reports_step_and_fraction(tiny):
     seen = []
-    reproduce(["inverse_source"], effort=tiny, progress=lambda *told: seen.append(told))
+    reproduce(["inverse_source"], effort=tiny, progress=lambda *event: seen.append(event))
     whats, dones, totals = zip(*seen, strict=True)
     assert list(dones) == sorted(dones)
     assert len(set(totals)) == 1

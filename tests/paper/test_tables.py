@@ -1,4 +1,4 @@
-"""Tables and verdicts, from results made up so that the answer is known."""
+"""Tables and verdicts, from invented results with known answers."""
 
 import copy
 

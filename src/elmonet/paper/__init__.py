@@ -1,10 +1,10 @@
-"""The paper's tables and figures, each number beside the one measured here.
+"""The tables and figures of the ELM-DeepONet paper, with each number measured again.
 
-`reproduce` runs the experiments and keeps what it measures in a file; `write_report` makes tables, figures
-and pages of that. ``elmonet reproduce`` does both.
+`reproduce` runs the experiments and saves the results; `write_report` turns them into tables, figures and
+pages. ``elmonet reproduce`` does both.
 """
 
-from elmonet.paper.measure import EXPERIMENTS, FULL, SHORT, Effort
+from elmonet.paper.models import EXPERIMENTS, FULL, SHORT, Effort
 from elmonet.paper.report import write_report
 from elmonet.paper.run import read_results, reproduce
 

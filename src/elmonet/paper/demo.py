@@ -1,4 +1,4 @@
-"""The pictures of the demo, and the page that holds them. They need matplotlib."""
+"""The demo: the paper's four problems solved by four methods, a table, and a page with figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elmonet.errors import MissingExtra
 from elmonet.metrics import relative_l2
 from elmonet.paper import measure
 from elmonet.paper.figures import BLUE, ORANGE
-from elmonet.paper.measure import PROBLEMS, SHORT, printed_row
+from elmonet.paper.models import PROBLEMS, SHORT, printed_row
 from elmonet.paper.tables import TITLES, Table, cell, percent
 from elmonet.plot.axes import bare, coloured
 from elmonet.progress import Progress
@@ -25,12 +25,10 @@ from elmonet.reporting.figures import drawn, require_pictures
 from elmonet.reporting.html import Markup, element, page, picture, table
 from elmonet.store import write_bytes
 
-__all__ = ["METHODS", "Shown", "demo", "demo_table", "write_demo"]
-
 METHODS = ("as printed", "our solver", "automatic", "DeepONet")
-"""The columns: the paper's recipe, the same networks solved by us, `AutoELMDeepONet`, a trained network."""
+"""The paper's recipe, the same networks with our solver, `AutoELMDeepONet`, a trained network."""
 
-_MODELS = {  # the paper's model, and the network that it is compared with
+_MODELS = {  # of the paper: closed form, and the trained network it is compared with
     "antiderivative": ("ELM-DeepONet", "DeepONet M1"),
     "nonlinear_ode": ("ELM-DeepONet", "DeepONet M1"),
     "darcy": ("ELM-DeepONet MLP", "DeepONet MLP"),
@@ -39,11 +37,14 @@ _MODELS = {  # the paper's model, and the network that it is compared with
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the demo found for one problem.
+class DemoResult:
+    """The results of the demo for one problem.
 
-    records : for each of `METHODS`, the error on the test functions, the seconds, and the prediction of the
-        first test function; or why it was not run.
+    Attributes
+    ----------
+    data : the training and test functions.
+    records : for each of `METHODS`, error on the test functions, seconds, and prediction of the first test
+        function; or why it was not run.
     model : the fitted `AutoELMDeepONet`.
     """
 
@@ -59,51 +60,55 @@ def demo(
     functions: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> list[Shown]:
-    """Solve the four problems of the paper in four ways.
+) -> list[DemoResult]:
+    """Solve the four problems of the paper by four methods.
 
     Parameters
     ----------
-    seconds : that each DeepONet is trained for.
-    budget : seconds after which the automatic choice tries nothing new.
-    functions : for training, and as many for testing.
-    seed : of the data and the networks.
+    seconds : training time of each DeepONet.
+    budget : seconds after which the automatic choice tries no new candidates.
+    functions : number of training functions, and of test functions.
+    seed : seed of the data and the networks.
     progress : called as ``progress(what, done, total)``.
+
+    Returns
+    -------
+    results : one `DemoResult` for each problem.
     """
     effort = replace(SHORT, functions=functions, seconds=seconds, darcy_p1=(10_000,), darcy_p2=(500,))
     steps = [(problem, method) for problem in PROBLEMS for method in METHODS]
     done, total = 0.0, sum(_cost(*step, seconds) for step in steps)
-    found: dict[str, Shown] = {}
+    results: dict[str, DemoResult] = {}
     for problem, method in steps:
         if progress is not None:
             progress(f"{TITLES[problem]}: {method}", done, total)
         done += _cost(problem, method, seconds)
-        if problem not in found:
+        if problem not in results:
             data = PROBLEMS[problem](n_train=functions, n_test=functions, seed=seed)
             model = AutoELMDeepONet(time_budget=budget, random_state=seed)
-            found[problem] = Shown(data, {}, model)
-        shown = found[problem]
+            results[problem] = DemoResult(data, {}, model)
+        result = results[problem]
         elm, trained = _MODELS[problem]
         settings: dict[str, Any] = {"effort": effort, "seed": seed}
         if method == "automatic":
-            record = _automatic(shown.model, shown.data)
+            record = _automatic(result.model, result.data)
         elif method == "DeepONet":
-            record = measure.trained(shown.data, _nobody, model=trained, **settings)
+            record = measure.trained(result.data, _ignore_progress, model=trained, **settings)
         else:
             solver = "printed" if method == "as printed" else "ours"
-            record = measure.closed_form(shown.data, _nobody, model=elm, solver=solver, **settings)
-        shown.records[method] = record
-    return list(found.values())
+            record = measure.closed_form(result.data, _ignore_progress, model=elm, solver=solver, **settings)
+        result.records[method] = record
+    return list(results.values())
 
 
-def demo_table(found: list[Shown]) -> Table:
-    """Errors on new functions and seconds, beside the error that the paper prints."""
+def demo_table(results: list[DemoResult]) -> Table:
+    """Return errors on new functions and seconds, beside the printed errors."""
     rows = []
-    for shown in found:
-        paper = printed_row(shown.data.name, _MODELS[shown.data.name][0])
+    for result in results:
+        paper = printed_row(result.data.name, _MODELS[result.data.name][0])
         assert paper is not None
-        cells = (cell(shown.records[method]) for method in METHODS)
-        rows.append((TITLES[shown.data.name], percent(paper["error"]), *cells))
+        cells = (cell(result.records[method]) for method in METHODS)
+        rows.append((TITLES[result.data.name], percent(paper["error"]), *cells))
     return Table("Error on new functions, seconds of training", ("problem", "paper", *METHODS), rows)
 
 
@@ -122,13 +127,13 @@ def _automatic(model: AutoELMDeepONet, data: OperatorData) -> dict[str, Any]:
 
 
 def _cost(problem: str, method: str, seconds: float) -> float:
-    """About how many seconds a step takes."""
+    """Estimate the seconds of a step."""
     slow = 4.0 if problem == "darcy" else 1.0
     return {"automatic": 6 * slow, "DeepONet": seconds}.get(method, slow)
 
 
-def _nobody(fraction: float) -> None:
-    """Nobody looks how far a step of a few seconds is."""
+def _ignore_progress(fraction: float) -> None:
+    """Ignore the progress of a step of a few seconds."""
 
 
 _COLOURS = {"as printed": "#009E73", "our solver": BLUE, "automatic": ORANGE, "DeepONet": "#767676"}
@@ -137,7 +142,7 @@ _ABOUT = (
     "The four problems of the ELM-DeepONet paper, measured here and now. As printed: the paper's recipe. "
     "Our solver: the same random networks, solved in double precision with a ridge that leave-one-out "
     "chooses. Automatic: AutoELMDeepONet, which chooses everything itself. DeepONet: the network that the "
-    "paper compares with, trained for a few seconds; it gets better with more time (elmonet reproduce)."
+    "paper compares with, trained for a few seconds; longer training improves it (elmonet reproduce)."
 )
 _NEXT = (
     "elmonet fit data.npz -o operator.elmonet --report fit.html    # your own data\n"
@@ -145,14 +150,24 @@ _NEXT = (
 )
 
 
-def write_demo(found: list[Shown], out: str | os.PathLike[str]) -> Path:
-    """Write ``index.html`` to the folder `out`: the table and the pictures, in one file. Returns its path."""
-    made = demo_table(found)
+def write_demo(results: list[DemoResult], out: str | os.PathLike[str]) -> Path:
+    """Write ``index.html`` with the table and the figures.
+
+    Parameters
+    ----------
+    results : what `demo` returns.
+    out : folder, created if needed.
+
+    Returns
+    -------
+    path : of the page.
+    """
+    summary = demo_table(results)
     body: list[Markup] = [element("h1", "elmonet: the paper's four problems"), element("p", _ABOUT)]
-    body += [element("h2", made.title), table(made.rows, made.columns)]
+    body += [element("h2", summary.title), table(summary.rows, summary.columns)]
     try:
         require_pictures()
-        body += _pictures(found)
+        body += _pictures(results)
     except MissingExtra as error:
         body.append(element("p", f"Without pictures: {error}"))
     body += [element("h2", "Next"), element("pre", _NEXT)]
@@ -162,30 +177,30 @@ def write_demo(found: list[Shown], out: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _pictures(found: list[Shown]) -> list[Markup]:
-    png = drawn(lambda axes: _overview(axes, found), 1, len(found), 11, 3.2, sharey=True)
-    body = [picture(png, "Error on new functions against seconds of training. Left and low is good.")]
-    for shown in found:
-        automatic = shown.records["automatic"]
-        told = (
-            f"{TITLES[shown.data.name]}, a new function. Error that the automatic choice expects, from the "
-            f"training functions alone: {percent(automatic['expected'])}. Chosen: {automatic['chosen']}."
+def _pictures(results: list[DemoResult]) -> list[Markup]:
+    png = drawn(lambda axes: _overview(axes, results), 1, len(results), 11, 3.2, sharey=True)
+    body = [picture(png, "Error on new functions against seconds of training. Lower left is better.")]
+    for result in results:
+        automatic, title = result.records["automatic"], TITLES[result.data.name]
+        caption = (
+            f"{title}, a new function. Error that the automatic choice expects, from the training functions "
+            f"alone: {percent(automatic['expected'])}. Chosen: {automatic['chosen']}."
         )
-        if shown.data.points.shape[1] == 1:
-            png = drawn(partial(_line, shown=shown), 1, 3, 11, 3.4)
+        if result.data.points.shape[1] == 1:
+            png = drawn(partial(_line, result=result), 1, 3, 11, 3.4)
         else:
-            png = drawn(partial(_plane, shown=shown), 2, 4, 11, 6)
-        body += [element("h2", TITLES[shown.data.name]), picture(png, told)]
+            png = drawn(partial(_plane, result=result), 2, 4, 11, 6)
+        body += [element("h2", title), picture(png, caption)]
     return body
 
 
-def _overview(axes: np.ndarray, found: list[Shown]) -> None:
-    """Error against seconds, a panel for each problem."""
-    for ax, shown in zip(axes, found, strict=True):
-        for method, record in _run(shown).items():
-            look: dict[str, Any] = {"color": _COLOURS[method], "marker": _MARKERS[method], "markersize": 8}
-            ax.loglog(record["seconds"], record["error"], linestyle="none", label=method, **look)
-        ax.set(title=TITLES[shown.data.name], xlabel="seconds")
+def _overview(axes: np.ndarray, results: list[DemoResult]) -> None:
+    """Draw error against seconds, a panel for each problem."""
+    for ax, result in zip(axes, results, strict=True):
+        for method, record in _finished(result).items():
+            style: dict[str, Any] = {"color": _COLOURS[method], "marker": _MARKERS[method], "markersize": 8}
+            ax.loglog(record["seconds"], record["error"], linestyle="none", label=method, **style)
+        ax.set(title=TITLES[result.data.name], xlabel="seconds")
         ax.margins(0.15)
         ax.grid(alpha=0.3)
         bare(ax)
@@ -195,16 +210,16 @@ def _overview(axes: np.ndarray, found: list[Shown]) -> None:
     )
 
 
-def _line(axes: np.ndarray, shown: Shown) -> None:
-    """One test function on a line: its input, the predictions with a band, and their errors."""
-    data = shown.data
+def _line(axes: np.ndarray, result: DemoResult) -> None:
+    """Draw one test function on a line: its input, the predictions with a band, and their errors."""
+    data = result.data
     x, truth = data.points[:, 0], data.s_test[0]
     axes[0].plot(data.sensors[:, 0], data.u_test[0], color="black")
     axes[0].set(title="input", xlabel="x")
-    low, high = (np.asarray(side)[0] for side in shown.model.interval(data.u_test[:1], of="function"))
+    low, high = (np.asarray(side)[0] for side in result.model.interval(data.u_test[:1], of="function"))
     axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label="90 % band")
     axes[1].plot(x, truth, color="black", alpha=0.25, linewidth=6, label="truth")
-    for method, record in _run(shown).items():
+    for method, record in _finished(result).items():
         predicted, colour = np.asarray(record["predictions"][0]), _COLOURS[method]
         width = 2.0 if method == "automatic" else 1.0
         axes[1].plot(x, predicted, color=colour, linewidth=width, label=method)
@@ -217,25 +232,25 @@ def _line(axes: np.ndarray, shown: Shown) -> None:
         bare(ax)
 
 
-def _plane(axes: np.ndarray, shown: Shown) -> None:
-    """One test function on a plane: input, truth, prediction and band above, errors of all methods below."""
+def _plane(axes: np.ndarray, result: DemoResult) -> None:
+    """Draw one test function on a plane: input, truth, prediction and band above, errors below."""
     from matplotlib.colors import LogNorm
 
-    data, run = shown.data, _run(shown)
+    data, records = result.data, _finished(result)
     truth = data.s_test[0]
-    low, high = (np.asarray(side)[0] for side in shown.model.interval(data.u_test[:1], of="function"))
-    predicted = np.asarray(run["automatic"]["predictions"][0])
+    low, high = (np.asarray(side)[0] for side in result.model.interval(data.u_test[:1], of="function"))
+    predictions = {method: np.asarray(record["predictions"][0]) for method, record in records.items()}
     above = [
         ("input", data.sensors, data.u_test[0].ravel(), "cividis"),
         ("output", data.points, truth, "viridis"),
-        ("automatic", data.points, predicted, "viridis"),
+        ("automatic", data.points, predictions["automatic"], "viridis"),
         ("half width of the 90 % band", data.points, (high - low) / 2, "magma"),
     ]
     for ax, (title, points, values, colours) in zip(axes, above, strict=False):
         image = coloured(ax, points, values, cmap=colours)
         ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.8)
         ax.set_title(title)
-    errors = {method: np.abs(np.asarray(record["predictions"][0]) - truth) for method, record in run.items()}
+    errors = {method: np.abs(values - truth) for method, values in predictions.items()}
     worst = max(error.max() for error in errors.values())
     for ax, (method, error) in zip(axes[4:], errors.items(), strict=False):
         image = coloured(ax, data.points, error, norm=LogNorm(worst / 1000, worst, clip=True), cmap="magma")
@@ -247,6 +262,6 @@ def _plane(axes: np.ndarray, shown: Shown) -> None:
         ax.set_axis_off()
 
 
-def _run(shown: Shown) -> dict[str, dict[str, Any]]:
-    """The records of the methods that were run."""
-    return {method: record for method, record in shown.records.items() if "skipped" not in record}
+def _finished(result: DemoResult) -> dict[str, dict[str, Any]]:
+    """Return the records of the methods that were run."""
+    return {method: record for method, record in result.records.items() if "skipped" not in record}

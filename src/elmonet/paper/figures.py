@@ -1,4 +1,4 @@
-"""The figures of the report, drawn from the results of a run. They need matplotlib."""
+"""The figures of the report, drawn from the results of a run; they need matplotlib."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from elmonet.errors import MissingExtra
 from elmonet.metrics import relative_l2
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, compared_with
+from elmonet.paper.models import CLOSED_FORM, TRAINED, compared_with
 from elmonet.paper.tables import TITLES
 
 if TYPE_CHECKING:
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["BLUE", "CAPTIONS", "ORANGE", "architecture", "draw", "new_figure"]
-
-# From the palette of Okabe and Ito, which colour-blind people can tell apart.
-BLUE, ORANGE, _LIGHT_GREY = "#0072B2", "#D55E00", "#767676"
+# From the colour-blind safe palette of Okabe and Ito.
+BLUE, ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of that size in inches; raises `MissingExtra` without matplotlib."""
+    """Return an empty figure of that size in inches; raise `MissingExtra` without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -35,7 +33,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def architecture() -> Figure:
-    """The parts of an ELM-DeepONet; the unit is about an inch."""
+    """Draw the parts of an ELM-DeepONet, in units of about an inch."""
     figure = new_figure(9, 4.0)
     ax = figure.subplots()
     ax.set(xlim=(0, 9), ylim=(0.35, 4.3), aspect="equal")
@@ -52,12 +50,12 @@ def architecture() -> Figure:
     u = 0.3 * np.sin(7 * x + 0.4) * (1 - 0.4 * x)
     s = np.cumsum(u + 0.02)
     s = 0.6 * (s - s.min()) / np.ptp(s) - 0.3
-    ax.plot(0.35 + 1.2 * x, 3.65 + u, color=_LIGHT_GREY)
+    ax.plot(0.35 + 1.2 * x, 3.65 + u, color=_GREY)
     ax.plot(0.35 + 1.2 * x[::6], 3.65 + u[::6], "o", color="black", markersize=3.5)
-    ax.plot((0.35, 1.55), (1.35, 1.35), "|-", color=_LIGHT_GREY)
+    ax.plot((0.35, 1.55), (1.35, 1.35), "|-", color=_GREY)
     ax.plot(1.19, 1.35, "o", color="black", markersize=6)
     _box(ax, 7.4, 2.45, 1.4)
-    ax.plot(7.5 + 1.2 * x, 2.45 + s, color=_LIGHT_GREY)
+    ax.plot(7.5 + 1.2 * x, 2.45 + s, color=_GREY)
     ax.plot(7.5 + 1.2 * x[42], 2.45 + s[42], "o", color="black", markersize=6)
     ax.text(8.1, 1.87, "$G(u)(y) = t(y)^{\\top}\\, W\\, b(u)$", ha="center", va="top")
 
@@ -66,12 +64,12 @@ def architecture() -> Figure:
     )
     ax.text(6.5, 3.65, learned, va="center", color=ORANGE, linespacing=1.6)
     given = "$B$  branch of the training inputs\n$T$  trunk at the output points\n$G$  training outputs"
-    ax.text(6.5, 0.98, given, va="center", color=_LIGHT_GREY, linespacing=1.4)
+    ax.text(6.5, 0.98, given, va="center", color=_GREY, linespacing=1.4)
     return figure
 
 
 def _side(ax: Axes, y: float, given: str, net: str, features: str, index: int) -> None:
-    """The branch or the trunk at the height y: what is given, a network, its features."""
+    """Draw the branch or the trunk at the height y: input, network, features."""
     _box(ax, 0.25, y, 1.4)
     _arrow(ax, (1.7, y), (2.12, y))
     _box(ax, 2.15, y, 1.9)
@@ -87,7 +85,7 @@ def _side(ax: Axes, y: float, given: str, net: str, features: str, index: int) -
 
 
 def _cells(ax: Axes, left: float, bottom: float, shape: tuple[int, int], colour: str) -> None:
-    """A matrix of that shape with invented entries as shades of the colour."""
+    """Draw a matrix of that shape with random shades of the colour."""
     shades = np.random.default_rng(int(100 * bottom)).uniform(0.15, 0.9, shape)
     for (i, k), shade in np.ndenumerate(shades):
         x, y = left + 0.2 * k, bottom + 0.2 * i
@@ -122,7 +120,6 @@ CAPTIONS = {
     "their absolute errors. The numbers with % are the relative errors on each function.",
 }
 
-_GREEN, _GREY = "#009E73", "#767676"
 _STYLES = ((BLUE, "-"), (ORANGE, "--"), (_GREEN, "-."))  # of trained, ELM and sinusoidal ELM
 
 _FLOWS = [  # the models of Darcy flow, by branch
@@ -145,12 +142,15 @@ def draw(results: dict[str, Any]) -> dict[str, Figure]:
 
     Parameters
     ----------
-    results : what a run returns or wrote as JSON, finished or not; ``results["done"]`` maps the names
-        of tasks to their records.
+    results : what `reproduce` returns or saved, finished or not.
 
     Returns
     -------
-    Figures by name, in the order of `CAPTIONS`; save one with ``figure.savefig(path)``.
+    figures : by name, in the order of `CAPTIONS`.
+
+    Raises
+    ------
+    MissingExtra : without matplotlib.
     """
     done: _Done = {
         task: record for task, record in results.get("done", {}).items() if "skipped" not in record
@@ -168,7 +168,7 @@ def draw(results: dict[str, Any]) -> dict[str, Figure]:
 
 
 def _lines(done: _Done, problem: str, trained: tuple[str, ...]) -> Figure | None:
-    """The functions of a problem on a line, one column each: predictions above, errors below."""
+    """Draw test functions on a line, one column each: predictions above, errors below."""
     first = next((name for name in trained if f"{problem}/{name}" in done), trained[0])
     tasks = {first: first} | {name: f"{name}/ours" for name in ("ELM-DeepONet", "Sinusoidal ELM-DeepONet")}
     predicted = {name: _values(done, f"{problem}/{task}", "predictions") for name, task in tasks.items()}
@@ -197,7 +197,7 @@ def _lines(done: _Done, problem: str, trained: tuple[str, ...]) -> Figure | None
 
 
 def _training(done: _Done) -> Figure | None:
-    """Errors against time, a panel for each trained network."""
+    """Draw errors against time, a panel for each trained network."""
     present = [n for n in _NETWORKS if done.get("/".join(n), {}).get("history", {}).get("seconds")]
     if not present:
         return None
@@ -207,8 +207,8 @@ def _training(done: _Done) -> Figure | None:
     axes = figure.subplots(rows, columns, squeeze=False)
     handles: dict[str, Any] = {}
     for ax, (problem, name) in zip(axes.flat, present, strict=False):
-        rival = next(m for m in CLOSED_FORM[problem] if name in compared_with(problem, m))
-        records = (f"{problem}/{name}", f"{problem}/data", f"{problem}/{rival}/ours")
+        model = next(m for m in CLOSED_FORM[problem] if name in compared_with(problem, m))
+        records = (f"{problem}/{name}", f"{problem}/data", f"{problem}/{model}/ours")
         _history(ax, *(done.get(record, {}) for record in records))
         ax.set_title(f"{TITLES[problem]},\n{name}", fontsize=10)
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
@@ -221,21 +221,21 @@ def _training(done: _Done) -> Figure | None:
     return _tidy(figure)
 
 
-def _history(ax: Axes, network: dict[str, Any], data: dict[str, Any], rival: dict[str, Any]) -> None:
-    """The errors of one network while it trains, and the one that the linear solve reaches."""
+def _history(ax: Axes, network: dict[str, Any], data: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Draw the errors of one network during training, and that of the linear solve."""
     seconds, loss, error = (_positive(network["history"][key]) for key in ("seconds", "loss", "error"))
     ax.set(xscale="log", yscale="log")
     training = np.sqrt(loss) / _positive(data.get("rms"))  # in the unit of the test error
     ax.plot(seconds, training, color=BLUE, alpha=0.35, label="DeepONet, training")
     ax.plot(seconds, error, color=BLUE, label="DeepONet, test")
-    if rival:
-        at, reached = (_positive(rival[key]) for key in ("seconds", "error"))
+    if ours:
+        at, reached = (_positive(ours[key]) for key in ("seconds", "error"))
         ax.axhline(float(reached), color=ORANGE, linestyle="--", linewidth=1)
         ax.plot(at, reached, "o--", color=ORANGE, label="ELM-DeepONet, test")
 
 
 def _widths(done: _Done) -> Figure | None:
-    """Errors against the width of the branch, with and without a penalty."""
+    """Draw errors against the width of the branch, with and without a penalty."""
     record = done.get("sensitivity/widths")
     if record is None:
         return None
@@ -254,7 +254,7 @@ def _widths(done: _Done) -> Figure | None:
 
 
 def _darcy(done: _Done) -> Figure | None:
-    """Permeability and solution on the left; then each prediction, with its error below."""
+    """Draw permeability and solution on the left, then each prediction with its error below."""
     tasks = {name: f"darcy/{name}" if name.startswith("Deep") else f"darcy/{name}/ours" for name in _FLOWS}
     found = {name: _values(done, task, "predictions") for name, task in tasks.items()}
     predicted = {name: functions[0] for name, functions in found.items() if functions.size}
@@ -288,17 +288,17 @@ def _darcy(done: _Done) -> Figure | None:
 
 
 def _scales(truth: np.ndarray, predicted: np.ndarray) -> tuple[dict[str, float], LogNorm]:
-    """The colour scales of solutions and of errors. A very wrong prediction may exceed the first."""
+    """Return the colour scales of solutions and of errors; bad predictions may exceed the first."""
     from matplotlib.colors import LogNorm
 
-    beyond = np.ptp(truth) / 4
-    seen = np.clip([truth, *predicted], truth.min() - beyond, truth.max() + beyond)
+    margin = np.ptp(truth) / 4
+    shown = np.clip([truth, *predicted], truth.min() - margin, truth.max() + margin)
     worst = np.nanmax([0.0, *_positive(np.abs(predicted - truth)).flat]) or 1.0
-    return {"vmin": np.nanmin(seen), "vmax": np.nanmax(seen)}, LogNorm(worst / 100, worst, clip=True)
+    return {"vmin": np.nanmin(shown), "vmax": np.nanmax(shown)}, LogNorm(worst / 100, worst, clip=True)
 
 
 def _image(ax: Axes, points: np.ndarray, values: np.ndarray, title: str, **settings: Any) -> AxesImage:
-    """Values (M,) at the points (M, 2) of a full grid by colour."""
+    """Draw values (M,) at the points (M, 2) of a full grid as an image."""
     grid = values[np.lexsort((points[:, 0], points[:, 1]))].reshape(len(np.unique(points[:, 1])), -1)
     ax.set_title(title, fontsize=9)
     return ax.imshow(grid, origin="lower", **settings)
@@ -312,21 +312,21 @@ def _tidy(figure: Figure) -> Figure:
 
 
 def _values(done: _Done, task: str, key: str) -> np.ndarray:
-    """An entry of a record as floats, null as NaN; empty if the task or the entry is missing."""
+    """Return an entry of a record as floats, null as NaN; empty if it is missing."""
     return np.asarray(done.get(task, {}).get(key, ()), dtype=float)
 
 
 def _positive(values: Any) -> np.ndarray:
-    """What a logarithmic axis can show; NaN, which is a gap, for the rest."""
+    """Replace values that a logarithmic axis cannot show by NaN, which leaves a gap."""
     values = np.asarray(values, dtype=float)
     return np.where((values > 1e-99) & (values < 1e99), values, np.nan)
 
 
 def _without_dips(ax: Axes) -> None:
-    """End a logarithmic axis at what the errors usually reach, not where they cross zero."""
+    """Limit a logarithmic axis to typical errors, without the dips where they cross zero."""
     errors = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
-    seen = [error[np.isfinite(error)] for error in errors]
-    low = [np.quantile(error, 0.05) for error in seen if error.size]
+    finite = [error[np.isfinite(error)] for error in errors]
+    low = [np.quantile(error, 0.05) for error in finite if error.size]
     if low:
         ax.set_ylim(bottom=min(low) / 3)
 

@@ -1,201 +1,32 @@
-"""What a run measures, beside the paper's printed numbers."""
+"""The measurements of a run: the models of the paper on its problems."""
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
-from importlib.resources import files
+from dataclasses import asdict, replace
 from itertools import product
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from elmonet import problems
 from elmonet.data import OperatorData
 from elmonet.errors import MissingExtra, NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import CNN, MLP, SLFN, Sinusoid
 from elmonet.metrics import relative_l2
+from elmonet.paper.models import CLOSED_FORM, TRAINED, ClosedFormModel, Effort
 from elmonet.solve import Pinv, Ridge
 from elmonet.solve.problem import Span
 
-__all__ = [
-    "CLOSED_FORM",
-    "EXPERIMENTS",
-    "FULL",
-    "PROBLEMS",
-    "SHORT",
-    "TRAINED",
-    "Effort",
-    "Recipe",
-    "bases",
-    "closed_form",
-    "compared_with",
-    "describe_data",
-    "draws",
-    "formulas",
-    "printed",
-    "printed_row",
-    "sensitivity",
-    "trained",
-    "widths",
-]
-
-
-@dataclass(frozen=True)
-class Effort:
-    """The sizes of a run; they are kept with its results.
-
-    functions : training functions, and as many for testing.
-    epochs, seconds : budget of each trained DeepONet; seconds = None: epochs alone.
-    batch_size : functions in a step of its training; None: all, one step per epoch.
-    trials : draws of the networks that the sensitivity tables average over.
-    widths : values of p1 and of p2 in the sensitivity tables.
-    branch_widths : values of p1 in the figure of the error against p1.
-    darcy_p1, darcy_p2 : the grid that is searched for Darcy flow.
-    """
-
-    functions: int
-    epochs: int
-    seconds: float | None
-    batch_size: int | None
-    trials: int
-    widths: tuple[int, ...]
-    branch_widths: tuple[int, ...]
-    darcy_p1: tuple[int, ...]
-    darcy_p2: tuple[int, ...]
-
-
-SHORT = Effort(
-    functions=1000,
-    epochs=10_000,
-    seconds=12.0,
-    batch_size=None,
-    trials=1,
-    widths=(50, 100, 500, 1000, 5000),
-    branch_widths=(50, 100, 200, 500, 900, 1000, 1100, 2000, 5000),
-    darcy_p1=(1000, 10_000),
-    darcy_p2=(100, 500),
-)
-
-FULL = Effort(
-    functions=1000,
-    epochs=10_000,
-    seconds=None,
-    batch_size=None,
-    trials=10,
-    widths=(50, 100, 500, 1000, 5000, 10_000),
-    branch_widths=(50, 100, 200, 300, 500, 700, 900, 950, 1000, 1050, 1100, 1300, 1600, 2000, 5000, 10_000),
-    darcy_p1=(500, 1000, 2500, 5000, 10_000),
-    darcy_p2=(100, 500, 1000),
-)
-
-
-@cache
-def printed() -> dict[str, Any]:
-    """All printed numbers: tables, sensitivity tables, source."""
-    return json.loads(files("elmonet.paper").joinpath("printed.json").read_text())
-
-
-def printed_row(problem: str, model: str) -> dict[str, Any] | None:
-    """The paper's parameters, seconds and error of a model, if it has it.
-
-    >>> printed_row("darcy", "ELM-DeepONet MLP")["error"]
-    0.0565
-    """
-    rows = [row for row in printed()["tables"][problem] if row["model"] == model]
-    return rows[0] if rows else None
-
-
-EXPERIMENTS = ("antiderivative", "nonlinear_ode", "sensitivity", "darcy", "inverse_source")
-
-PROBLEMS: dict[str, Callable[..., OperatorData]] = {
-    "antiderivative": problems.antiderivative,
-    "nonlinear_ode": problems.nonlinear_ode,
-    "darcy": problems.darcy,
-    "inverse_source": problems.inverse_source,
-}
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """An ELM-DeepONet of the paper: branch and trunk for given widths p1 and p2.
-
-    Several values of p1 or p2 are searched. None: by the grid of the run. `solvers` are those that the
-    row is computed with: "printed" (float32 pseudoinverses), "ours" (float64, ridge by leave-one-out).
-    """
-
-    branch: Callable[[int], Any]
-    trunk: Callable[[int], Any]
-    p1: int | None = None
-    p2: int | None = None
-    solvers: tuple[str, ...] = ("printed", "ours")
-
-
-# "1-64-64-64-1": three layers of 64, the last one the 64 numbers that meet in the inner product.
-_M1 = {"branch": (64, 64, 64), "trunk": (64, 64, 64)}
-_M2 = {"branch": (256, 256, 256), "trunk": (256, 256, 256)}
-_THREE_OF_128 = (128, 128, 128)
-
-TRAINED: dict[str, dict[str, dict[str, Any]]] = {
-    "antiderivative": {"DeepONet M1": _M1, "DeepONet M2": _M2},
-    "nonlinear_ode": {"DeepONet M1": _M1, "DeepONet M2": _M2},
-    "darcy": {
-        "DeepONet MLP": {"branch": _THREE_OF_128, "trunk": _THREE_OF_128},
-        "DeepONet CNN": {"branch": (128, 128), "trunk": _THREE_OF_128, "channels": (8, 8, 8)},
-    },
-    "inverse_source": {"DeepONet": _M1},
-}
-
-_TENSOR = partial(Sinusoid, basis="tensor")
-_BRANCH_MLP = partial(MLP, hidden=128)
-
-CLOSED_FORM: dict[str, dict[str, Recipe]] = {
-    "antiderivative": {
-        "ELM-DeepONet": Recipe(SLFN, MLP, 1000, 100),
-        "Sinusoidal ELM-DeepONet": Recipe(SLFN, Sinusoid, 1000, 100),
-    },
-    "nonlinear_ode": {
-        "ELM-DeepONet": Recipe(SLFN, MLP, 1000, 100),
-        "Sinusoidal ELM-DeepONet": Recipe(SLFN, Sinusoid, 1000, 100),
-    },
-    "darcy": {
-        "ELM-DeepONet MLP": Recipe(_BRANCH_MLP, MLP),
-        "ELM-DeepONet CNN": Recipe(CNN, MLP),
-        "Sinusoidal ELM-DeepONet MLP": Recipe(_BRANCH_MLP, Sinusoid),
-        "Sinusoidal ELM-DeepONet CNN": Recipe(CNN, Sinusoid),
-        # Not in the paper: what its sinusoids were meant to be.
-        "Tensor-sine ELM-DeepONet MLP": Recipe(_BRANCH_MLP, _TENSOR, solvers=("ours",)),
-        "Tensor-sine ELM-DeepONet CNN": Recipe(CNN, _TENSOR, solvers=("ours",)),
-    },
-    "inverse_source": {
-        "ELM-DeepONet": Recipe(SLFN, MLP, 10_000, 50),
-        "Sinusoidal ELM-DeepONet": Recipe(SLFN, Sinusoid, 10_000, 50),
-    },
-}
-
-
-def compared_with(problem: str, model: str) -> list[str]:
-    """The trained networks that a closed-form model competes with: for Darcy, those with its branch.
-
-    >>> compared_with("darcy", "Sinusoidal ELM-DeepONet CNN")
-    ['DeepONet CNN']
-    """
-    rivals = list(TRAINED[problem])
-    return [rival for rival in rivals if problem != "darcy" or rival.split()[-1] == model.split()[-1]]
-
-
 Record = dict[str, Any]
 Report = Callable[[float], None]
-"""Called from time to time with the part of a measurement that is done, from 0 to 1."""
+"""Called now and then with the completed fraction of a measurement, from 0 to 1."""
 
-_DRAWN_WIDTH = 5000
-_FITS = 3  # a short fit is timed as the median of this many
+_DRAWS_P1 = 5000  # width of the branches in `draws`
+_TIMED_FITS = 3  # fits of less than a second are timed as the median of this many
 _TRUNKS: dict[str, Callable[..., Any]] = {
     "ELM-DeepONet": MLP,
     "Sinusoidal ELM-DeepONet": lambda width, random_state: Sinusoid(width),
@@ -203,20 +34,20 @@ _TRUNKS: dict[str, Callable[..., Any]] = {
 
 
 def describe_data(data: OperatorData, report: Report) -> Record:
-    """The test functions that the figures show, and where they live."""
+    """Return the test functions that the figures show, with their sensors and points."""
     k = len(_samples(data))
     return {
         "rms": float(np.sqrt(np.mean(data.s_train**2))),
         "samples": list(range(k)),
-        "sensors": _short(data.sensors),
-        "points": _short(data.points),
-        "inputs": _short(data.u_test[:k]),
-        "outputs": _short(data.s_test[:k]),
+        "sensors": _rounded(data.sensors),
+        "points": _rounded(data.points),
+        "inputs": _rounded(data.u_test[:k]),
+        "outputs": _rounded(data.s_test[:k]),
     }
 
 
 def trained(data: OperatorData, report: Report, *, model: str, effort: Effort, seed: int) -> Record:
-    """Train a DeepONet of the paper; without PyTorch, say how to get it."""
+    """Train a DeepONet of the paper; without PyTorch, record how to install it."""
     try:
         from elmonet.baselines import DeepONet
     except MissingExtra as error:
@@ -236,37 +67,37 @@ def trained(data: OperatorData, report: Report, *, model: str, effort: Effort, s
         "epochs": network.epochs_,
         "stopped": network.stopped_,
         "error": relative_l2(network.predict(data.u_test), data.s_test),
-        "history": {name: _short(values) for name, values in asdict(network.history_).items()},
-        "predictions": _short(network.predict(_samples(data))),
+        "history": {name: _rounded(values) for name, values in asdict(network.history_).items()},
+        "predictions": _rounded(network.predict(_samples(data))),
     }
 
 
 def closed_form(
     data: OperatorData, report: Report, *, model: str, solver: str, effort: Effort, seed: int
 ) -> Record:
-    """Fit an ELM-DeepONet of the paper; p1 and p2, where open, by leave-one-out on the training data."""
-    recipe = CLOSED_FORM[data.name][model]
+    """Fit an ELM-DeepONet of the paper; open p1 and p2 are chosen by leave-one-out."""
+    chosen = CLOSED_FORM[data.name][model]
     if solver == "printed":
-        data = _single(data)
+        data = _single_precision(data)
     grid = list(
         product(
-            effort.darcy_p1 if recipe.p1 is None else [recipe.p1],
-            effort.darcy_p2 if recipe.p2 is None else [recipe.p2],
+            effort.darcy_p1 if chosen.p1 is None else [chosen.p1],
+            effort.darcy_p2 if chosen.p2 is None else [chosen.p2],
         )
     )
     searched: list[list[float]] = []
     started = time.perf_counter()
     for widths in grid if len(grid) > 1 else []:
         report(len(searched) / (len(grid) + 1))
-        fitted = _fit(_model(recipe, *widths, solver, seed), data)
+        fitted = _fit(_model(chosen, *widths, solver, seed), data)
         searched.append([*widths, fitted.solution_.loo_error])
     search_seconds = time.perf_counter() - started
     p1, p2 = grid[int(np.argmin([loo for *_, loo in searched]))] if searched else grid[0]
 
     timings: list[float] = []
-    while not timings or (len(timings) < _FITS and timings[0] < 1):
+    while not timings or (len(timings) < _TIMED_FITS and timings[0] < 1):
         _settle()
-        unfitted = _model(recipe, p1, p2, solver, seed)
+        unfitted = _model(chosen, p1, p2, solver, seed)
         started = time.perf_counter()
         fitted = _fit(unfitted, data)
         timings.append(time.perf_counter() - started)
@@ -280,18 +111,18 @@ def closed_form(
         "alpha": fitted.solution_.alpha,
         "searched": searched,
         "search_seconds": search_seconds,
-        "predictions": _short(fitted.predict(_samples(data))),
+        "predictions": _rounded(fitted.predict(_samples(data))),
     }
 
 
 def sensitivity(
     data: OperatorData, report: Report, *, model: str, trial: int, effort: Effort, seed: int
 ) -> Record:
-    """Errors for every p1 (rows) and p2 (columns), for one draw of the networks."""
+    """Measure errors for every p1 (rows) and p2 (columns), for one draw of the networks."""
     branch_seed, trunk_seed = _seeds(seed, trial)
     record: Record = {"p1": list(effort.widths), "p2": list(effort.widths), "printed": [], "ours": []}
     for solver in ("printed", "ours"):
-        chosen = _single(data) if solver == "printed" else data
+        chosen = _single_precision(data) if solver == "printed" else data
         trunks = [_TRUNKS[model](p2, random_state=trunk_seed) for p2 in effort.widths]
         Ts = [trunk.fit_transform(chosen.points) for trunk in trunks]
         for p1 in effort.widths:
@@ -302,12 +133,12 @@ def sensitivity(
 
 
 def widths(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
-    """Errors against p1 with exact pseudoinverses, with those of single precision, and with ridge."""
+    """Measure errors against p1 with pseudoinverses in double and single precision, and with ridge."""
     branch_seed, _ = _seeds(seed, 0)
     record: Record = {"p1": list(effort.branch_widths), "functions": len(data.u_train)}
     for name, solver, chosen in (
         ("pinv64", Pinv(), data),
-        ("pinv32", Pinv(), _single(data)),
+        ("pinv32", Pinv(), _single_precision(data)),
         ("ridge", Ridge("loo"), data),
     ):
         T = Sinusoid(100).fit_transform(chosen.points)
@@ -319,7 +150,7 @@ def widths(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> 
 
 
 def bases(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
-    """Rank of each trunk on the points, and the error of the best approximation in its span."""
+    """Measure the rank of each trunk on the points and the error of the best approximation in its span."""
     _, trunk_seed = _seeds(seed, 0)
     flat = data.points.shape[1] == 1
     kinds: dict[str, Callable[[int], Any]] = {
@@ -336,16 +167,16 @@ def bases(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> R
 
 
 def draws(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
-    """Errors for several draws of the fixed branches of Darcy flow, with tensor sines and our solver.
+    """Measure errors for several draws of the random branches of Darcy flow, with tensor sines.
 
     "CNN small" has the channels of the trained network, "CNN" those of the table.
     """
     branches = {
-        "MLP": MLP(_DRAWN_WIDTH, hidden=128),
-        "CNN": CNN(_DRAWN_WIDTH),
-        "CNN small": CNN(_DRAWN_WIDTH, channels=(8, 8, 8), hidden=128),
+        "MLP": MLP(_DRAWS_P1, hidden=128),
+        "CNN": CNN(_DRAWS_P1),
+        "CNN small": CNN(_DRAWS_P1, channels=(8, 8, 8), hidden=128),
     }
-    record: Record = {"p1": _DRAWN_WIDTH, "error": {name: [] for name in branches}}
+    record: Record = {"p1": _DRAWS_P1, "error": {name: [] for name in branches}}
     for trial in range(effort.trials):
         report(trial / effort.trials)
         for name, branch in branches.items():
@@ -358,13 +189,13 @@ def draws(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> R
 
 
 def formulas(data: OperatorData, report: Report, *, effort: Effort, seed: int) -> Record:
-    """Errors against p2 with the formula that the paper prints for T^+, in single precision.
+    """Measure errors against p2 with the formula that the paper prints for T^+, in single precision.
 
     ``T^+ = (T'T)^-1 T'``, with a pseudoinverse in place of the inverse, which does not exist: it squares
-    the condition of T, and its cut-off grows with p2.
+    the condition number of T, and its cut-off grows with p2.
     """
     branch_seed, trunk_seed = _seeds(seed, 0)
-    single = _single(data)
+    single = _single_precision(data)
     p1 = max(effort.widths[:-1])
     B, B_test = _branch_features(single, p1, branch_seed)
     record: Record = {"p1": p1, "p2": list(effort.widths)}
@@ -377,17 +208,16 @@ def formulas(data: OperatorData, report: Report, *, effort: Effort, seed: int) -
 class _GramPinv(Pinv):
     """`Pinv` with ``pinv(T'T) T'`` for T^+."""
 
-    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, *known: Any, **more: Any) -> Any:
-        # pinv(T'T) T' G = pinv(T) projected on the singular values that T'T can see: with T = U S V',
+    def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray, *args: Any, **options: Any) -> Any:
+        # pinv(T'T) T' G = pinv(T) G restricted to the singular values that T'T resolves: with T = U S V',
         # T'T = V S^2 V', so that a value s is kept where s^2 > p2 eps s_max^2.
         U, s, Vt = np.linalg.svd(T, full_matrices=False)
-        seen = s**2 > T.shape[1] * np.finfo(T.dtype).eps * s[0] ** 2
-        visible = (U[:, seen] * s[seen]) @ Vt[seen]
-        return super().solve(visible, B, G, *known, **more)
+        resolved = s**2 > T.shape[1] * np.finfo(T.dtype).eps * s[0] ** 2
+        return super().solve((U[:, resolved] * s[resolved]) @ Vt[resolved], B, G, *args, **options)
 
 
-def _model(recipe: Recipe, p1: int, p2: int, solver: str, seed: int) -> ELMDeepONet:
-    branch, trunk = recipe.branch(p1), recipe.trunk(p2)
+def _model(model: ClosedFormModel, p1: int, p2: int, solver: str, seed: int) -> ELMDeepONet:
+    branch, trunk = model.branch(p1), model.trunk(p2)
     return ELMDeepONet(branch, trunk, _solver(solver), scale_inputs=False, random_state=seed)
 
 
@@ -396,7 +226,7 @@ def _solver(name: str) -> Any:
 
 
 def _fit(model: ELMDeepONet, data: OperatorData) -> ELMDeepONet:
-    """Fit without warnings: that the printed recipe is fragile is what the report is about."""
+    """Fit without numerical warnings, which the printed recipe gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumericsWarning)
         return model.fit(data.u_train, data.s_train, points=data.points)
@@ -410,7 +240,7 @@ def _test_error(solver: Any, T: np.ndarray, B: np.ndarray, B_test: np.ndarray, d
 
 
 def _branch_features(data: OperatorData, p1: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """B (p1, N) of the training and of the test functions."""
+    """Return B (p1, N) of the training and of the test functions."""
     branch = SLFN(p1, random_state=seed).fit(data.u_train)
     return branch.transform(data.u_train).T, branch.transform(data.u_test).T
 
@@ -420,14 +250,14 @@ def _span(T: np.ndarray, s: np.ndarray) -> tuple[int, float]:
     return span.rank, relative_l2((s @ span.Q) @ span.Q.T, s)
 
 
-def _single(data: OperatorData) -> OperatorData:
-    """The same data in single precision, all that the printed recipe sees; the test outputs are kept."""
+def _single_precision(data: OperatorData) -> OperatorData:
+    """Return the data in single precision, except the test outputs."""
     names = ("u_train", "s_train", "u_test", "points")
     return replace(data, **{name: getattr(data, name).astype(np.float32) for name in names})
 
 
 def _samples(data: OperatorData) -> np.ndarray:
-    """The test functions that the figures show: two for the inverse problem, as in the paper."""
+    """Return the test functions that the figures show: two for the inverse problem, as in the paper."""
     return data.u_test[: 2 if data.name == "inverse_source" else 1]
 
 
@@ -436,12 +266,12 @@ def _seeds(seed: int, trial: int) -> list[int]:
 
 
 def _settle() -> None:
-    """Let the threads of the last computation go to sleep: they spin for a while and would slow the next."""
+    """Wait until the BLAS threads of the last computation are idle; spinning threads slow the next one."""
     time.sleep(0.1)
 
 
-def _short(values: Any) -> Any:
-    """Nested lists of numbers with five significant digits, enough for a picture."""
+def _rounded(values: Any) -> Any:
+    """Return nested lists of numbers with five significant digits, enough for a figure."""
     if np.ndim(values) == 0:
         return float(f"{float(values):.5g}")
-    return [_short(value) for value in values]
+    return [_rounded(value) for value in values]

@@ -1,27 +1,23 @@
-"""Operators learned from equations alone, next to published numbers: the gallery, run and set in a table."""
+"""Operators learned from equations alone, beside published numbers: run the gallery and tabulate it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from elmonet import __version__
 from elmonet.auto.model import SOLVING
 from elmonet.checks import choice, positive_integer
 from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure, write_picture
 from elmonet.errors import MissingExtra
-from elmonet.paper.run import as_json, machine
+from elmonet.paper.run import as_json, run_info, step_progress
 from elmonet.paper.tables import Table
 from elmonet.progress import Progress
 from elmonet.store import write_bytes
 
-__all__ = ["physics_table", "reproduce_physics"]
-
-NEW = 100  # functions that errors are measured on
-# A guess of the seconds, for the progress bar: of choosing the resolution, and of a thousand functions.
+N_TEST = 100  # functions that errors are measured on
+# Estimated seconds, for the progress bar: choosing the resolution, and a thousand functions.
 _COSTS = {
     "antiderivative": (0, 2),
     "reaction": (1, 20),
@@ -31,7 +27,7 @@ _COSTS = {
     "burgers": (3, 60),
     "stokes": (25, 5),
 }
-_SOLVED = 0.7  # of that, when learning begins
+_SOLVING_SHARE = 0.7  # of these seconds; the rest is learning
 
 
 def reproduce_physics(
@@ -42,30 +38,32 @@ def reproduce_physics(
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Learn the operators of equations without outputs, and measure their errors on new functions.
+    """Learn operators from equations without output data and measure their errors on new functions.
 
     Parameters
     ----------
     names : some of `GALLERY`.
-    functions : inputs that each equation is solved for; None: each problem's own number.
+    functions : number of training inputs of each problem. None: each problem's own number.
+    seed : seed of the training functions and the networks; test functions use the next one.
     out : folder for ``physics.json``, written after every problem, and ``figures/physics_*.png``, which need
-        matplotlib. A file that is there already is renamed to ``physics.previous.json``. None: no files.
-    seed : of the training functions and the networks; new functions have the next one.
+        matplotlib. An existing file is renamed to ``physics.previous.json``. None: no files.
     progress : called as ``progress(what, done, total)``: see `elmonet.progress`.
 
     Returns
     -------
-    The results: ``results["done"]`` maps the name of each problem to its record. `physics_table` takes them.
+    results : for `physics_table`; ``results["done"]`` maps the name of each problem to its record.
+
+    Raises
+    ------
+    InputError : if a problem is unknown.
     """
     for name in names:
         choice(name, "problem", GALLERY)
     seed = positive_integer(seed, "seed", minimum=0)
     results: dict[str, Any] = {
-        "elmonet": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **run_info(),
         "seed": seed,
-        "new_functions": NEW,
+        "new_functions": N_TEST,
         "done": {},
     }
     file = None if out is None else Path(out) / "physics.json"
@@ -77,15 +75,9 @@ def reproduce_physics(
     costs = [_cost(problem, functions) for problem in chosen]
     done, total = 0.0, sum(costs)
     for problem, cost in zip(chosen, costs, strict=True):
-        report = _part(progress, problem, done, cost, total)
-        report("solving", 0.0)
-        record, model = measure(
-            problem,
-            functions=functions,
-            new=NEW,
-            seed=seed,
-            progress=_two_steps(report),
-        )
+        hook = _fit_progress(problem.title, step_progress(progress, done, cost, total))
+        hook(SOLVING, 0.0, 1.0)
+        record, model = measure(problem, functions=functions, new=N_TEST, seed=seed, progress=hook)
         results["done"][problem.name] = record.as_dict()
         if file is not None:
             write_bytes(file, as_json(results).encode())
@@ -100,7 +92,7 @@ def reproduce_physics(
 
 
 def physics_table(results: dict[str, Any]) -> Table:
-    """Each equation in one line, with what was published for it."""
+    """Return one row per equation, beside what was published for it."""
     problems = [GALLERY[name] for name in results["done"]]
     notes = [
         f"Error: mean relative L2 over the domain on {results['new_functions']} new functions, against a "
@@ -135,27 +127,14 @@ def _cost(problem: Problem, functions: int | None) -> float:
     return choosing + thousand * (functions or problem.functions) / 1000
 
 
-def _two_steps(report: Callable[[str, float], None]) -> Progress:
-    """A hook for a fit: first it solves, then it learns."""
+def _fit_progress(title: str, report: Callable[[str, float], None]) -> Progress:
+    """Return the progress hook of a fit, which first solves and then learns."""
 
-    def tell(what: str, done: float, total: float) -> None:
-        solving = what == SOLVING
-        share = done / total
-        report(
-            "solving" if solving else "learning",
-            _SOLVED * share if solving else _SOLVED + (1 - _SOLVED) * share,
-        )
+    def hook(what: str, done: float, total: float) -> None:
+        fraction = done / total
+        if what == SOLVING:
+            report(f"{title}: solving", _SOLVING_SHARE * fraction)
+        else:
+            report(f"{title}: learning", _SOLVING_SHARE + (1 - _SOLVING_SHARE) * fraction)
 
-    return tell
-
-
-def _part(
-    progress: Progress | None, problem: Problem, done: float, cost: float, total: float
-) -> Callable[[str, float], None]:
-    """A function that reports how far a problem is, as a part of the whole run."""
-
-    def report(what: str, share: float) -> None:
-        if progress is not None:
-            progress(f"{problem.title}: {what}", done + share * cost, total)
-
-    return report
+    return hook

@@ -1,4 +1,4 @@
-"""The report of a run: figures, one page of Markdown, one self-contained page of HTML."""
+"""The report of a run: figures, pages of Markdown, one self-contained page of HTML."""
 
 from __future__ import annotations
 
@@ -9,39 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from elmonet.errors import MissingExtra
-from elmonet.paper.measure import CLOSED_FORM, TRAINED, printed, printed_row
+from elmonet.paper.models import CLOSED_FORM, TRAINED, printed, printed_row
 from elmonet.paper.tables import (
     TITLES,
     Table,
     duration,
     markdown_table,
     percent,
-    rivals,
     sensitivity_mean,
     tables,
+    trained_records,
     verdicts,
 )
 from elmonet.reporting.html import Markup, inside, page
 from elmonet.store import write_bytes
 
-__all__ = ["differences", "draw_figures", "markdown", "write_report"]
-
 _MLP, _SINES = "ELM-DeepONet", "Sinusoidal ELM-DeepONet"
-_NEEDED = ("sensitivity/widths", "sensitivity/bases", "sensitivity/formulas", "darcy/bases", "darcy/draws")
-_CLOSE = 1.25  # errors within this factor count as the same
+_SAME_ERROR = 1.25  # errors within this factor count as reproduced
 
 
 def differences(results: dict[str, Any]) -> str:
-    """The page as Markdown, or nothing if the run did not measure all that the page needs."""
+    """Return ``where-we-differ.md``, or "" if the run did not measure all that the page needs."""
     done = results["done"]
     as_in_the_paper = results["effort"]["functions"] == 1000
-    complete = all(name in done for name in _NEEDED) and sensitivity_mean(_MLP, "ours", done) is not None
-    if not (as_in_the_paper and complete):
+    needed = [f"sensitivity/{name}" for name in ("widths", "bases", "formulas", f"{_MLP}/0")]
+    needed += ["darcy/bases", "darcy/draws"]
+    if not as_in_the_paper or any(name not in done for name in needed):
         return ""
     text = files("elmonet.paper").joinpath("differences.md").read_text()
     return text.format(
         run=f"{results['date']}, seed {results['seed']}, {results['effort']['functions']} training functions",
-        close=_CLOSE,
+        close=_SAME_ERROR,
         trained=_trained(done),
         worse=", ".join(_worse(done)) or "none",
         reproduced=markdown_table(_reproduced(done)),
@@ -70,13 +68,13 @@ def _reproduced(done: dict[str, Any]) -> Table:
 
 
 def _verdict(ratio: float) -> str:
-    if 1 / _CLOSE <= ratio <= _CLOSE:
+    if 1 / _SAME_ERROR <= ratio <= _SAME_ERROR:
         return "yes"
     return f"no, {1 / ratio:.1f} times lower here" if ratio < 1 else f"no, {ratio:.1f} times higher here"
 
 
 def _trained(done: dict[str, Any]) -> str:
-    """How the errors of the networks trained here compare with the printed ones."""
+    """Return a sentence that compares the errors of trained networks with the printed ones."""
     ratios = [
         printed_row(problem, model)["error"] / done[f"{problem}/{model}"]["error"]  # type: ignore[index]
         for problem, models in TRAINED.items()
@@ -84,27 +82,27 @@ def _trained(done: dict[str, Any]) -> str:
         if done.get(f"{problem}/{model}", {}).get("stopped", "seconds") != "seconds"
     ]
     if not ratios:
-        return "In this run they were cut short or left out, which says nothing."
+        return "In this run they were cut short or left out, so there is nothing to compare."
     return (
         f"Their errors are {min(ratios):.1f} to {max(ratios):.1f} times lower than the printed ones, with as "
-        "many epochs; the paper does not give the batch size, nor which weights it keeps."
+        "many epochs; the paper gives neither the batch size nor which weights it keeps."
     )
 
 
 def _worse(done: dict[str, Any]) -> list[str]:
-    """The closed-form models, with our solver, with a larger error than the best network there."""
-    told = []
+    """Return the closed-form models, with our solver, whose error exceeds that of the best network."""
+    worse = []
     for problem, models in CLOSED_FORM.items():
         for model in models:
             ours = done.get(f"{problem}/{model}/ours", {})
-            best = min((r["error"] for r in rivals(problem, model, done).values()), default=None)
+            best = min((r["error"] for r in trained_records(problem, model, done).values()), default=None)
             if best is not None and ours.get("error", 0.0) > best:
-                told.append(f"{TITLES[problem]}, {model} ({percent(ours['error'])} against {percent(best)})")
-    return told
+                worse.append(f"{TITLES[problem]}, {model} ({percent(ours['error'])} against {percent(best)})")
+    return worse
 
 
 def _threshold(record: dict[str, Any]) -> dict[str, Any]:
-    """The errors where p1 is nearest to N, and the least of the exact pseudoinverse."""
+    """Return the errors where p1 is nearest to N, and the least error of the exact pseudoinverse."""
     p1, exact = record["p1"], record["pinv64"]
     near = min(range(len(p1)), key=lambda i: abs(p1[i] - record["functions"]))
     best = min(range(len(p1)), key=lambda i: exact[i])
@@ -154,10 +152,19 @@ def _darcy_bases(record: dict[str, Any]) -> Table:
 
 
 def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[Path]:
-    """Write ``figures/*.png``, ``report.md``, ``where-we-differ.md`` and ``report.html`` to the folder `out`.
+    """Write ``figures/*.png``, ``report.md``, ``where-we-differ.md`` and ``report.html``.
 
-    The page of HTML holds all of it. Without matplotlib the pages say how to get the figures; it is left
-    out if the run did not measure what ``where-we-differ.md`` needs. Returns the pages.
+    The HTML page contains all of it. Without matplotlib the pages say how to get the figures.
+    ``where-we-differ.md`` is left out if the run did not measure what it needs.
+
+    Parameters
+    ----------
+    results : what `reproduce` returns or `read_results` reads.
+    out : folder, created if needed.
+
+    Returns
+    -------
+    paths : the pages that were written.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -171,7 +178,7 @@ def write_report(results: dict[str, Any], out: str | os.PathLike[str]) -> list[P
 
 
 def draw_figures(results: dict[str, Any], folder: Path) -> dict[str, str] | None:
-    """Draw the figures to the folder; their captions by name, or None without matplotlib."""
+    """Write the figures to a folder and return their captions by name, or None without matplotlib."""
     from elmonet.paper.figures import CAPTIONS, draw
 
     try:
@@ -185,8 +192,8 @@ def draw_figures(results: dict[str, Any], folder: Path) -> dict[str, str] | None
 
 
 def markdown(results: dict[str, Any], captions: dict[str, str] | None) -> str:
-    """The report as Markdown; the figures are looked for in ``figures/``."""
-    parts = ["# The paper's numbers, and the same measured here", _opening(results)]
+    """Return the report as Markdown, with the figures in ``figures/``."""
+    parts = ["# The paper's numbers, measured again", _opening(results)]
     for table in (*tables(results), verdicts(results)):
         if table.rows:
             parts += [f"## {table.title}", markdown_table(table), *table.notes]

@@ -1,4 +1,4 @@
-"""Run the experiments, one task after the other, and keep what is finished."""
+"""Run the experiments task by task and save each finished task."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from elmonet.checks import choice, positive_integer
 from elmonet.data import OperatorData
 from elmonet.errors import FileError, InputError
 from elmonet.paper import measure
-from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, PROBLEMS, SHORT, TRAINED, Effort
+from elmonet.paper.models import CLOSED_FORM, EXPERIMENTS, PROBLEMS, SHORT, TRAINED, Effort
 from elmonet.progress import Progress
 from elmonet.store import write_bytes
-
-__all__ = ["as_json", "machine", "read_results", "reproduce"]
 
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of work: the name of its record, a guess of its seconds, its problem, what to measure."""
+    """One measurement: the name of its record, what progress shows, estimated seconds, problem, function."""
 
     name: str
-    what: str
+    description: str
     cost: float
     problem: str
     measure: Callable[[OperatorData, Callable[[float], None]], dict[str, Any]]
@@ -47,32 +45,37 @@ def reproduce(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measure what the paper's tables and figures show.
+    """Measure the numbers of the paper's tables and figures.
 
     Parameters
     ----------
     experiments : some of `EXPERIMENTS`.
-    effort : how much work, `SHORT`, `FULL` or your own `Effort`.
-    out : folder in which ``results.json`` is written after every task, so that nothing finished is lost.
-        A file that is there already is renamed to ``results.previous.json``. None: no file.
-    resume : go on with the run in `out`, which must have had the same effort and seed.
-    seed : of the data and the networks.
+    effort : the sizes of the run, `SHORT`, `FULL` or another `Effort`.
+    out : folder for ``results.json``, written after every task. An existing file is renamed to
+        ``results.previous.json``. None: no file.
+    resume : continue the run in `out`, which must have had the same effort and seed.
+    seed : seed of the data and the networks.
     progress : called as ``progress(what, done, total)``: see `elmonet.progress`.
 
     Returns
     -------
-    The results: ``results["done"]`` maps the name of each task to its record. `write_report` takes them.
+    results : for `write_report`; ``results["done"]`` maps the name of each task to its record.
+
+    Raises
+    ------
+    InputError : if an experiment is unknown, or the run to resume had other settings.
+    FileError : if the file of the run to resume cannot be read.
     """
     for name in experiments:
         choice(name, "experiment", EXPERIMENTS)
     seed = positive_integer(seed, "seed", minimum=0)
     if resume and out is None:
         raise InputError("resume needs out, the folder of the run to continue.")
-    results = _fresh(effort, seed)
+    results = _new_results(effort, seed)
     file = None if out is None else Path(out) / "results.json"
     if file is not None and file.exists():
         if resume:
-            results = _continued(file, results)
+            results = _resumed(file, results)
         else:
             file.replace(file.with_name("results.previous.json"))
     wanted = {*experiments, *results["experiments"]}
@@ -81,7 +84,7 @@ def reproduce(
     tasks = [task for name in results["experiments"] for task in _tasks(name, effort, seed)]
     done, total = 0.0, sum(task.cost for task in tasks)
     for task in tasks:
-        report = _part(progress, task, done, total)
+        report = partial(step_progress(progress, done, task.cost, total), task.description)
         report(0.0)
         record = results["done"].get(task.name)
         if record is None or "skipped" in record:
@@ -96,19 +99,32 @@ def reproduce(
 
 
 def read_results(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the ``results.json`` of a run."""
+    """Read the ``results.json`` of a run.
+
+    Parameters
+    ----------
+    path : the file.
+
+    Returns
+    -------
+    results : as `reproduce` returns them.
+
+    Raises
+    ------
+    FileError : if it cannot be read, or was written by another version.
+    """
     try:
         results = json.loads(Path(path).read_text())
-        known = results["format"] == FORMAT and isinstance(results["done"], dict)
+        valid = results["format"] == FORMAT and isinstance(results["done"], dict)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FileError(f"{str(path)!r} cannot be read as the results of a run: {error}") from error
-    if not known:
+    if not valid:
         raise FileError(f"{str(path)!r} holds results of another version of elmonet; run it again.")
     return results
 
 
 def as_json(results: dict[str, Any]) -> str:
-    """The results as JSON with one record per line."""
+    """Return the results as JSON with one record per line."""
     head = {name: value for name, value in results.items() if name != "done"}
     records = [f"  {json.dumps(name)}: {json.dumps(record)}" for name, record in results["done"].items()]
     opening = json.dumps(head, indent=1).removesuffix("\n}")
@@ -116,21 +132,21 @@ def as_json(results: dict[str, Any]) -> str:
 
 
 def _tasks(experiment: str, effort: Effort, seed: int) -> Iterator[Task]:
-    """The work of one experiment; the models of the sensitivity tables are those of the antiderivative."""
+    """Yield the tasks of one experiment; the sensitivity tables are for the antiderivative."""
     problem = "antiderivative" if experiment == "sensitivity" else experiment
     title = experiment.replace("_", " ")
     settings: dict[str, Any] = {"effort": effort, "seed": seed}
     slow = 10.0 if experiment == "darcy" else 1.0
 
-    def task(name: str, what: str, cost: float, function: Any, **more: Any) -> Task:
-        measure_it = partial(function, **settings, **more)
-        return Task(f"{experiment}/{name}", f"{title}: {what}", cost, problem, measure_it)
+    def task(name: str, description: str, cost: float, function: Any, **options: Any) -> Task:
+        bound = partial(function, **settings, **options)
+        return Task(f"{experiment}/{name}", f"{title}: {description}", cost, problem, bound)
 
     if experiment == "sensitivity":
         for trial in range(effort.trials):
             for model in CLOSED_FORM[problem]:
-                what = f"{model}, trial {trial + 1} of {effort.trials}"
-                yield task(f"{model}/{trial}", what, 20, measure.sensitivity, model=model, trial=trial)
+                text = f"{model}, trial {trial + 1} of {effort.trials}"
+                yield task(f"{model}/{trial}", text, 20, measure.sensitivity, model=model, trial=trial)
         yield task("widths", "error against p1", 15, measure.widths)
         yield task("bases", "rank of the bases", 5, measure.bases)
         yield task("formulas", "the printed formula for T+", 5, measure.formulas)
@@ -139,10 +155,10 @@ def _tasks(experiment: str, effort: Effort, seed: int) -> Iterator[Task]:
     for model in TRAINED[experiment]:
         seconds = effort.seconds or effort.epochs * (0.04 if experiment == "darcy" else 0.008)
         yield task(model, f"training {model}", seconds, measure.trained, model=model)
-    for model, recipe in CLOSED_FORM[experiment].items():
-        for solver in recipe.solvers:
-            what = f"solving {model}, {'as printed' if solver == 'printed' else 'our solver'}"
-            yield task(f"{model}/{solver}", what, slow, measure.closed_form, model=model, solver=solver)
+    for model, spec in CLOSED_FORM[experiment].items():
+        for solver in spec.solvers:
+            text = f"solving {model}, {'as printed' if solver == 'printed' else 'our solver'}"
+            yield task(f"{model}/{solver}", text, slow, measure.closed_form, model=model, solver=solver)
     if experiment == "darcy":
         yield task("bases", "rank of the bases", slow / 3, measure.bases)
         yield task("draws", "draws of the branches", 2.0 * effort.trials, measure.draws)
@@ -153,22 +169,22 @@ def _data(problem: str, functions: int, seed: int) -> OperatorData:
     return PROBLEMS[problem](n_train=functions, n_test=functions, seed=seed)
 
 
-def _part(progress: Progress | None, task: Task, done: float, total: float) -> Callable[[float], None]:
-    """A function that reports how far the task is, as a part of the whole run."""
+def step_progress(
+    progress: Progress | None, done: float, cost: float, total: float
+) -> Callable[[str, float], None]:
+    """Return a hook (what, fraction) that reports a step which takes `cost` of the `total`."""
 
-    def report(fraction: float) -> None:
+    def report(what: str, fraction: float) -> None:
         if progress is not None:
-            progress(task.what, done + fraction * task.cost, total)
+            progress(what, done + fraction * cost, total)
 
     return report
 
 
-def _fresh(effort: Effort, seed: int) -> dict[str, Any]:
+def _new_results(effort: Effort, seed: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "elmonet": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **run_info(),
         "effort": json.loads(json.dumps(asdict(effort))),
         "seed": seed,
         "experiments": [],
@@ -176,13 +192,14 @@ def _fresh(effort: Effort, seed: int) -> dict[str, Any]:
     }
 
 
-def _continued(file: Path, fresh: dict[str, Any]) -> dict[str, Any]:
+def _resumed(file: Path, fresh: dict[str, Any]) -> dict[str, Any]:
+    """Read the results of the run to resume and check its settings."""
     old = read_results(file)
     for setting in ("effort", "seed", "elmonet"):
         if old.get(setting) != fresh[setting]:
             raise InputError(
-                f"{str(file)!r} is of a run with another {setting} ({old.get(setting)}, now "
-                f"{fresh[setting]}). Give the same options as then, or another folder with --out."
+                f"{str(file)!r} belongs to a run with another {setting} ({old.get(setting)}, now "
+                f"{fresh[setting]}). Give the same options as before, or another folder with --out."
             )
     return {**old, "machine": fresh["machine"], "date": fresh["date"]}
 
@@ -192,15 +209,16 @@ def _save(results: dict[str, Any], file: Path) -> None:
     write_bytes(file, as_json(results).encode())
 
 
-def machine() -> dict[str, Any]:
-    """What the seconds were measured on."""
-    return {
+def run_info() -> dict[str, Any]:
+    """Return the version, the date and the machine of a run."""
+    machine = {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "python": platform.python_version(),
         **{name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "torch")},
     }
+    return {"elmonet": __version__, "date": datetime.now(UTC).date().isoformat(), "machine": machine}
 
 
 def _processor() -> str:

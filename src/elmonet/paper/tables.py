@@ -1,4 +1,4 @@
-"""Tables, made of the results of a run and of the paper's numbers."""
+"""Tables of the results of a run beside the printed numbers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.paper.measure import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with, printed, printed_row
-
-__all__ = [
-    "TITLES",
-    "Table",
-    "cell",
-    "duration",
-    "markdown_table",
-    "percent",
-    "rivals",
-    "sensitivity_mean",
-    "summary",
-    "tables",
-    "verdicts",
-]
+from elmonet.paper.models import CLOSED_FORM, EXPERIMENTS, TRAINED, compared_with, printed, printed_row
 
 TITLES = {
     "antiderivative": "Antiderivative",
@@ -30,13 +16,14 @@ TITLES = {
     "darcy": "Darcy flow",
     "inverse_source": "Inverse source",
 }
-_NONE = "–"  # noqa: RUF001
-_SPEED, _GROWTH = 50, 0.2
+_EMPTY = "–"  # noqa: RUF001
+_MIN_SPEEDUP = 50  # expected of a closed-form model, against the fastest trained network
+_MAX_GROWTH = 0.2  # expected relative growth of the error for p2 > 100
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text; `notes` go below it."""
+    """A table of texts; `notes` go below it."""
 
     title: str
     columns: tuple[str, ...]
@@ -45,7 +32,7 @@ class Table:
 
 
 def tables(results: dict[str, Any]) -> list[Table]:
-    """Every table of the paper for which there are results."""
+    """Return every table of the paper for which there are results."""
     done, made = results["done"], []
     for experiment in EXPERIMENTS:
         if experiment == "sensitivity":
@@ -56,33 +43,33 @@ def tables(results: dict[str, Any]) -> list[Table]:
 
 
 def summary(results: dict[str, Any]) -> Table:
-    """Every closed-form model in one line: errors of the paper, of both solvers, of training."""
+    """Return one row per closed-form model: errors of the paper, of both solvers, of training."""
     done, rows = results["done"], []
     for problem, models in CLOSED_FORM.items():
         for model in models:
             paper = printed_row(problem, model)
             as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
-            best = min(rivals(problem, model, done).values(), key=lambda r: r["error"], default=None)
-            cells = (percent(paper["error"]) if paper else _NONE, *map(cell, (as_printed, ours, best)))
+            best = min(trained_records(problem, model, done).values(), key=lambda r: r["error"], default=None)
+            cells = (percent(paper["error"]) if paper else _EMPTY, *map(cell, (as_printed, ours, best)))
             rows.append((TITLES[problem], model, *cells))
     columns = ("problem", "model", "paper", "as printed, here", "our solver, here", "DeepONet trained here")
     return Table("The paper's models", columns, rows)
 
 
 def verdicts(results: dict[str, Any]) -> Table:
-    """Each closed-form model, with our solver, against the trained networks beside it."""
+    """Compare each closed-form model, with our solver, with the trained networks of its problem."""
     done, effort = results["done"], results["effort"]
     rows = []
     for problem, models in CLOSED_FORM.items():
         for model in models:
             ours = done.get(f"{problem}/{model}/ours")
-            beside = rivals(problem, model, done)
-            if ours is not None and beside:
-                speed, error = _faster(ours, beside, effort["epochs"]), _better(ours, beside)
+            trained = trained_records(problem, model, done)
+            if ours is not None and trained:
+                speed, error = _speedup(ours, trained, effort["epochs"]), _error_verdict(ours, trained)
                 rows.append((TITLES[problem], model, speed, error))
     notes = [
-        f"Expected: at least {_SPEED} times as fast as the fastest trained network of the same table, and an "
-        "error below that of the best of them. Where that is not so, the cell says NO."
+        f"Expected: at least {_MIN_SPEEDUP} times as fast as the fastest trained network of the same table, "
+        "and an error below that of the best of them. Where that is not so, the cell says NO."
     ]
     if any("~" in row[2] for row in rows):
         notes.append(
@@ -95,19 +82,19 @@ def verdicts(results: dict[str, Any]) -> Table:
             growth = _growth(grid)
             notes.append(
                 f"Growth with p2, {model}: with our solver the error at p2 > 100 is at most {growth:.1%} "
-                f"above that at p2 = 100{'' if growth <= _GROWTH else ': NO, more than expected'}."
+                f"above that at p2 = 100{'' if growth <= _MAX_GROWTH else ': NO, more than expected'}."
             )
     return Table("Closed form against training", ("problem", "model", "times as fast", "error"), rows, notes)
 
 
-def rivals(problem: str, model: str, done: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The records of the trained networks that a closed-form model competes with, if they were trained."""
+def trained_records(problem: str, model: str, done: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the records of the trained networks that a closed-form model is compared with."""
     records = {name: done.get(f"{problem}/{name}", {}) for name in compared_with(problem, model)}
     return {name: record for name, record in records.items() if "error" in record}
 
 
 def sensitivity_mean(model: str, solver: str, done: dict[str, Any]) -> dict[str, Any] | None:
-    """Mean and standard deviation over the trials that are there: {"p1", "p2", "mean", "std", "trials"}."""
+    """Return mean and standard deviation over the trials: {"p1", "p2", "mean", "std", "trials"}."""
     prefix = f"sensitivity/{model}/"
     trials = [record for name, record in done.items() if name.startswith(prefix)]
     if not trials:
@@ -123,7 +110,7 @@ def sensitivity_mean(model: str, solver: str, done: dict[str, Any]) -> dict[str,
 
 
 def markdown_table(table: Table) -> str:
-    """The table as Markdown, without title and notes."""
+    """Return a table as Markdown, without title and notes."""
     lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -134,14 +121,14 @@ def _models(problem: str, done: dict[str, Any]) -> Table:
         record = done.get(f"{problem}/{model}")
         if record is not None:
             paper = printed_row(problem, model)
-            rows.append((model, _parameters(paper, record), cell(paper), _NONE, _NONE, cell(record)))
+            rows.append((model, _parameters(paper, record), cell(paper), _EMPTY, _EMPTY, cell(record)))
     for model in CLOSED_FORM[problem]:
         as_printed, ours = (done.get(f"{problem}/{model}/{solver}") for solver in ("printed", "ours"))
         record = ours or as_printed
         if record is not None:
             paper = printed_row(problem, model)
             parameters = _parameters(paper, record)
-            rows.append((model, parameters, cell(paper), cell(as_printed), cell(ours), _NONE))
+            rows.append((model, parameters, cell(paper), cell(as_printed), cell(ours), _EMPTY))
     columns = ("model", "parameters", "paper", "as printed", "our solver", "trained")
     table = Table(TITLES[problem], columns, rows)
     skipped = {r["skipped"] for m in TRAINED[problem] if "skipped" in (r := done.get(f"{problem}/{m}", {}))}
@@ -152,7 +139,7 @@ def _models(problem: str, done: dict[str, Any]) -> Table:
 
 
 def _searched(done: dict[str, Any]) -> list[str]:
-    """What the grid search chose, in one sentence for each solver."""
+    """Return what the grid search chose, in one sentence for each solver."""
     notes = []
     for solver, name in (("printed", "as printed"), ("ours", "our solver")):
         chosen = [
@@ -166,7 +153,7 @@ def _searched(done: dict[str, Any]) -> list[str]:
 
 
 def _sensitivity(model: str, done: dict[str, Any]) -> Table:
-    """Each cell: paper / as printed / our solver, in per cent."""
+    """Return the table of errors in percent; each cell: paper, as printed, our solver."""
     title = f"Sensitivity of the {model}"
     as_printed, ours = (sensitivity_mean(model, solver, done) for solver in ("printed", "ours"))
     if as_printed is None or ours is None:
@@ -179,7 +166,7 @@ def _sensitivity(model: str, done: dict[str, Any]) -> Table:
             known = p1 in paper["p1"] and p2 in paper["p2"]
             theirs = paper["error"][model][paper["p1"].index(p1)][paper["p2"].index(p2)] if known else None
             values = (theirs, as_printed["mean"][i, j], ours["mean"][i, j])
-            cells.append(", ".join(_NONE if v is None else f"{100 * v:.2g}" for v in values))
+            cells.append(", ".join(_EMPTY if v is None else f"{100 * v:.2g}" for v in values))
         rows.append((str(p1), *cells))
     columns = ("p1", *(f"p2 = {p2}" for p2 in ours["p2"]))
     note = (
@@ -189,46 +176,46 @@ def _sensitivity(model: str, done: dict[str, Any]) -> Table:
     return Table(title, columns, rows, [note])
 
 
-def _faster(ours: dict[str, Any], beside: dict[str, Any], epochs: int) -> str:
-    whole = {
+def _speedup(ours: dict[str, Any], trained: dict[str, Any], epochs: int) -> str:
+    full_training = {
         name: record["seconds"] * (epochs / record["epochs"] if record["stopped"] == "seconds" else 1)
-        for name, record in beside.items()
+        for name, record in trained.items()
     }
-    name = min(whole, key=lambda name: whole[name])
-    ratio = whole[name] / ours["seconds"]
-    about = "~" if beside[name]["stopped"] == "seconds" else ""
-    return f"{'' if ratio >= _SPEED else 'NO: '}{about}{ratio:.0f} x {name}"
+    name = min(full_training, key=lambda name: full_training[name])
+    ratio = full_training[name] / ours["seconds"]
+    about = "~" if trained[name]["stopped"] == "seconds" else ""
+    return f"{'' if ratio >= _MIN_SPEEDUP else 'NO: '}{about}{ratio:.0f} x {name}"
 
 
-def _better(ours: dict[str, Any], beside: dict[str, Any]) -> str:
-    name = min(beside, key=lambda name: beside[name]["error"])
-    less = ours["error"] < beside[name]["error"]
-    here, theirs = percent(ours["error"]), percent(beside[name]["error"])
+def _error_verdict(ours: dict[str, Any], trained: dict[str, Any]) -> str:
+    name = min(trained, key=lambda name: trained[name]["error"])
+    less = ours["error"] < trained[name]["error"]
+    here, theirs = percent(ours["error"]), percent(trained[name]["error"])
     return f"{here} < {theirs}, {name}" if less else f"NO: {here} > {theirs}, {name}"
 
 
 def _growth(grid: dict[str, Any]) -> float:
-    """By how much the error at any p2 > 100 exceeds that at p2 = 100, at worst over p1."""
+    """Return the largest relative increase of the error for p2 > 100 over that at p2 = 100."""
     base = grid["p2"].index(100)
     return float(np.max(grid["mean"][:, base:] / grid["mean"][:, [base]]) - 1)
 
 
 def cell(record: dict[str, Any] | None) -> str:
-    """The error and the seconds of a record, if there is one."""
+    """Return the error and the seconds of a record, if there is one."""
     if record is None:
-        return _NONE
+        return _EMPTY
     if "skipped" in record:
         return "not run"
     return f"{percent(record['error'])}, {duration(record['seconds'])}"
 
 
 def _parameters(paper: dict[str, Any] | None, record: dict[str, Any]) -> str:
-    here = f"{record['parameters']:,}" if "parameters" in record else _NONE
-    return f"{paper['parameters'] if paper else _NONE}, {here}"
+    here = f"{record['parameters']:,}" if "parameters" in record else _EMPTY
+    return f"{paper['parameters'] if paper else _EMPTY}, {here}"
 
 
 def percent(error: float) -> str:
-    """An error as a percentage with three significant digits; a tiny one as a power of ten.
+    """Format an error in percent with three significant digits; a tiny one as a power of ten.
 
     >>> percent(0.0212), percent(0.000123), percent(1.62e-15)
     ('2.12 %', '0.0123 %', '1.6e-15')
@@ -241,7 +228,7 @@ def percent(error: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds with two decimals below ten, one below a hundred, none above.
+    """Format seconds with two decimals below ten, one below a hundred, none above.
 
     >>> duration(0.1371), duration(31.22), duration(437)
     ('0.14 s', '31.2 s', '437 s')

@@ -1,20 +1,14 @@
-"""Draw the pictures of docs/your-data.md: arrays as boxes, and the functions that their rows are.
-
-python docs/data_pictures.py      # docs/generate.py does it, too
-"""
-
-from pathlib import Path
+"""The pictures of docs/your-data.md: arrays as boxes, and above them the functions in their rows."""
 
 import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-FOLDER = Path(__file__).resolve().parent / "figures"
+from scripts.shared import FIGURE_FOLDER
+
 WIDTH, HEIGHT = 720, 300
-IN, OUT, PLACE, LIT, GREY = "#3b6fb6", "#2e8b57", "#7a5ca8", "#f2a33a", "#666666"
+IN, OUT, PLACE, HIGHLIGHT, GREY = "#3b6fb6", "#2e8b57", "#7a5ca8", "#f2a33a", "#666666"
 SKETCH, BOX = (182, 100), (56, 84)  # bottom and height of the two rows of a picture
 
 
@@ -29,7 +23,7 @@ def s(t):
 
 
 class Picture:
-    """Boxes and sketches at pixels of one picture."""
+    """One picture; positions and sizes are in pixels."""
 
     def __init__(self, name):
         self.name = name
@@ -38,21 +32,21 @@ class Picture:
         self.axes.axis("off")
 
     def save(self):
-        """Write the file."""
-        self.figure.savefig(FOLDER / f"data_{self.name}.png", dpi=100, metadata={"Software": None})
+        """Write the PNG file and close the figure."""
+        self.figure.savefig(FIGURE_FOLDER / f"data_{self.name}.png", dpi=100, metadata={"Software": None})
         plt.close(self.figure)
 
     def text(self, x, y, what, color="black", size=10, **settings):
-        """Words, their middle at a pixel."""
+        """Write text centred at (x, y)."""
         settings = {"ha": "center", "va": "center", "fontsize": size, "color": color} | settings
         self.axes.text(x, y, what, **settings)
 
     def code(self, x, y, what, color="black", size=9, **settings):
-        """Words of a program."""
+        """Write code centred at (x, y)."""
         self.text(x, y, what, color, size, family="monospace", **settings)
 
     def arrow(self, start, end, color=GREY, style="-|>", **settings):
-        """From pixel to pixel."""
+        """Draw an arrow."""
         settings = {"mutation_scale": 11, "lw": 1.2, "shrinkA": 0, "shrinkB": 0} | settings
         self.axes.add_patch(FancyArrowPatch(start, end, arrowstyle=style, color=color, **settings))
 
@@ -73,7 +67,7 @@ class Picture:
         h=None,
         size=9,
     ):
-        """An array: `rows` and `columns` name its axes, `depth` that of its sheets; `lit` rows stand out."""
+        """Draw an array with the names of its axes; `sheets` make a third axis, `lit` rows stand out."""
         y, h = BOX[0] if y is None else y, BOX[1] if h is None else h
         n = cells or (7, max(1, round(w / 13)))
         for sheet in range(sheets - 1, -1, -1):
@@ -86,7 +80,7 @@ class Picture:
             self.axes.plot([x + w * j / n[1]] * 2, [y, y + h], color=color, lw=0.5, alpha=0.5)
         for row in lit:
             top = y + h - h * (row + 1) / n[0]
-            self.axes.add_patch(Rectangle((x, top), w, h / n[0], fc=LIT, alpha=0.75, ec="none"))
+            self.axes.add_patch(Rectangle((x, top), w, h / n[0], fc=HIGHLIGHT, alpha=0.75, ec="none"))
         self.text(x - 11, y + h / 2, rows, color, style="italic")
         self.text(x + w / 2, y - 10, columns, color, style="italic")
         if sheets > 1:
@@ -94,11 +88,11 @@ class Picture:
         self.code(x + w / 2, y - 28, title, size=size)
 
     def ragged(self, x, widths, color, *, y=None, row=12, lit=(), title=""):
-        """A list with one array for each function, of different lengths."""
+        """Draw a list of arrays of different lengths."""
         y = BOX[0] + BOX[1] if y is None else y
         for i, width in enumerate(widths):
             low = y - (i + 1) * row
-            fill = LIT if i in lit else color
+            fill = HIGHLIGHT if i in lit else color
             self.axes.add_patch(Rectangle((x, low + 1.5), width, row - 3, fc="white", ec=color, lw=1.0))
             self.axes.add_patch(
                 Rectangle(
@@ -108,45 +102,46 @@ class Picture:
         self.code(x + max(widths) / 2, BOX[0] - 28, title, size=8.5)
 
     def sketch(self, x, w, curves, *, label="", axis="x", y=None, h=None):
-        """Curves over [0, 1], each (function, where it is known, color)."""
+        """Draw curves over [0, 1]: a list of (function, sample points or None, color)."""
         y, h = SKETCH[0] if y is None else y, SKETCH[1] if h is None else h
         self.axes.plot([x, x + w], [y + 6, y + 6], color=GREY, lw=0.8)
         self.text(x + w + 8, y + 6, axis, GREY, 9, style="italic")
         t = np.linspace(0, 1, 200)
-        for f, known, color in curves:
+        for f, samples, color in curves:
             self.axes.plot(x + w * t, y + h * (0.53 + 0.33 * f(t)), color=color, lw=1.3)
-            if known is not None:
-                self.axes.plot(x + w * known, y + h * (0.53 + 0.33 * f(known)), "o", color=color, ms=3.6)
-                self.axes.plot(x + w * known, np.full(len(known), y + 6), "|", color=GREY, ms=5, mew=0.8)
+            if samples is not None:
+                self.axes.plot(x + w * samples, y + h * (0.53 + 0.33 * f(samples)), "o", color=color, ms=3.6)
+                self.axes.plot(x + w * samples, np.full(len(samples), y + 6), "|", color=GREY, ms=5, mew=0.8)
         self.text(x + w / 2, y + h + 7, label, curves[0][2] if curves else "black", 9)
 
     def image(self, x, w, values, cmap, *, label="", dots=None, y=None, color="black"):
-        """A square picture of a function of the plane."""
+        """Draw a function of the plane as a square image, with a grid of dots if asked for."""
         y = SKETCH[0] + 2 if y is None else y
         self.axes.imshow(
             values.T, extent=(x, x + w, y, y + w), origin="lower", cmap=cmap, zorder=1, aspect="auto"
         )
         self.axes.set(xlim=(0, WIDTH), ylim=(0, HEIGHT))
         if dots is not None:
-            places = (np.arange(dots) + 0.5) / dots
-            X, Y = np.meshgrid(places, places)
+            centres = (np.arange(dots) + 0.5) / dots
+            X, Y = np.meshgrid(centres, centres)
             self.axes.plot(x + w * X.ravel(), y + w * Y.ravel(), ".", color="black", ms=2.5, zorder=2)
         self.text(x + w / 2, SKETCH[0] + SKETCH[1] + 7, label, color, 9)
 
     def operator(self, start, end):
-        """G, from an input function to its output function."""
+        """Draw the arrow of G, from an input function to its output function."""
         y = SKETCH[0] + SKETCH[1] / 2
         self.arrow((start, y), (end, y), "black", lw=1.4)
         self.text((start + end) / 2, y + 11, "G", style="italic", size=11)
 
 
-def lift_row(picture, x, row, color=LIT):
-    """An arrow from a row of a box to the sketch above."""
+def lift_row(picture, x, row, color=HIGHLIGHT):
+    """Draw an arrow from a row of a box to the sketch above."""
     top = BOX[0] + BOX[1] * (1 - row / 7)
     picture.arrow((x, top), (x, SKETCH[0] - 2), color)
 
 
-def field(n=40):
+def fields(n=40):
+    """Return a rough input and a smooth output on an n x n grid."""
     t = np.linspace(0, 1, n)
     X, Y = np.meshgrid(t, t, indexing="ij")
     rough = np.sin(5 * X + 1) * np.cos(6 * Y) + 0.6 * np.sin(9 * X * Y + 2)
@@ -215,7 +210,7 @@ def several():
 
 def images():
     p = Picture("images")
-    rough, smooth = field()
+    rough, smooth = fields()
     p.image(60, 94, np.kron(rough[::5, ::5], np.ones((5, 5))), "Blues", label="an image", color=IN)
     p.image(300, 94, smooth, "Greens", label="a field on a grid", dots=7, color=OUT)
     p.operator(180, 280)
@@ -225,8 +220,8 @@ def images():
     p.array(
         540, 84, "points (H, W, d)", PLACE, rows="H", columns="W", sheets=2, depth="d", cells=(7, 7), h=72
     )
-    p.arrow((114, 153), (111, 184), LIT)
-    p.arrow((354, 153), (351, 184), LIT)
+    p.arrow((114, 153), (111, 184), HIGHLIGHT)
+    p.arrow((354, 153), (351, 184), HIGHLIGHT)
     p.code(585, 250, "fit(u, s, points=points)")
     p.text(585, 228, "grids of u and s may differ", GREY, 9)
     p.arrow((536, 140), (404, 200), PLACE, connectionstyle="arc3,rad=0.12")
@@ -255,7 +250,7 @@ def unaligned():
     widths = np.array([44, 60, 36, 76, 52, 68, 40])
     p.ragged(244, widths, OUT, lit=[1], title="s: list")
     p.ragged(356, widths, PLACE, lit=[1], title="points: list")
-    p.arrow((274, 130), (310, SKETCH[0] - 2), LIT)
+    p.arrow((274, 130), (310, SKETCH[0] - 2), HIGHLIGHT)
     p.text(462, 98, "or", size=11)
     for x, name, color in ((512, "index", GREY), (584, "points", PLACE), (656, "values", OUT)):
         p.array(x, 20 if name != "points" else 30, name, color, rows="K", columns="", cells=(12, 1), h=116)
@@ -271,18 +266,11 @@ def unaligned():
 
 def missing():
     p = Picture("missing")
-    kept = np.array([0, 1, 2, 5, 6, 8])
+    known, gone = POINTS[[0, 1, 2, 5, 6, 8]], POINTS[[3, 4, 7]]
     p.sketch(40, 150, [(u, SENSORS, IN)], label="an input: all values known")
-    p.sketch(300, 150, [(s, POINTS[kept], OUT)], label="its output: some values missing", axis="y")
-    gone = POINTS[[3, 4, 7]]
-    p.axes.plot(
-        300 + 150 * gone,
-        SKETCH[0] + SKETCH[1] * (0.53 + 0.33 * s(gone)),
-        "o",
-        mfc="white",
-        mec=OUT,
-        ms=5,
-    )
+    p.sketch(300, 150, [(s, known, OUT)], label="its output: some values missing", axis="y")
+    heights = SKETCH[0] + SKETCH[1] * (0.53 + 0.33 * s(gone))
+    p.axes.plot(300 + 150 * gone, heights, "o", mfc="white", mec=OUT, ms=5)
     p.operator(214, 284)
     p.array(40, 150, "u (N, m)", IN, columns="m", lit=[1])
     p.array(300, 153, "s (N, M), NaN where missing", OUT, columns="M", lit=[1], cells=(7, 9))
@@ -322,7 +310,9 @@ def weights():
         low = BOX[0] + 12 * (6 - i)
         p.text(513, low + 5.5, f"{value:g}", size=7)
         for x, w in ((40, 140), (280, 150)):
-            p.axes.add_patch(Rectangle((x, low), w, 12, fc=LIT, alpha=0.7 if value == 1 else 0.12, ec="none"))
+            p.axes.add_patch(
+                Rectangle((x, low), w, 12, fc=HIGHLIGHT, alpha=0.7 if value == 1 else 0.12, ec="none")
+            )
     p.code(590, 250, "fit(u, s, points=points,", size=9)
     p.code(590, 236, "    sample_weight=weight)", size=9)
     p.text(598, 210, "weight 2 is the function twice;\n1 / variance for noise", GREY, 9)
@@ -355,12 +345,9 @@ def sensors():
     p.save()
 
 
-def main():
-    FOLDER.mkdir(exist_ok=True)
+def draw_all():
+    """Draw every picture."""
+    FIGURE_FOLDER.mkdir(exist_ok=True)
     with matplotlib.rc_context({"font.family": "DejaVu Sans"}):
         for draw in (aligned, components, several, images, unaligned, missing, weights, sensors):
             draw()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""The trained DeepONet: the paper's sizes, its budget, its curve, and that it really learns."""
+"""The trained DeepONet: the sizes of the paper, budget, history, and that it learns."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from elmonet import InputError, NotFittedError, problems, relative_l2
-from elmonet.baselines import DeepONet, deeponet
-from elmonet.paper.measure import PROBLEMS, TRAINED, printed_row
+from elmonet import InputError, NotFittedError, baselines, problems, relative_l2
+from elmonet.baselines import DeepONet
+from elmonet.paper.models import PROBLEMS, TRAINED, printed_row
 
 torch = pytest.importorskip("torch")
 
@@ -132,7 +132,7 @@ def test_batches_bound_the_memory(data, monkeypatch):
     whole = model.predict(data.u_test)
     sizes.clear()
     # One function makes 100 (flat) + 3 * 16 values in the branch and 100 outputs, 16 bytes each.
-    monkeypatch.setattr(deeponet, "_MEMORY", 16 * 248 * 12)
+    monkeypatch.setattr(baselines, "_STEP_MEMORY", 16 * 248 * 12)
     fit(data, epochs=1)
     assert sizes == [12, 12, 12, 4]
     np.testing.assert_allclose(model.predict(data.u_test), whole, rtol=1e-5, atol=1e-6)
@@ -177,7 +177,13 @@ def test_wrong_input(data):
 def test_without_torch_the_message_says_how_to_install_it():
     script = """
 import sys
-sys.modules["torch"] = None
+
+class NoTorch:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NoTorch())
 from elmonet import MissingExtra
 try:
     import elmonet.baselines

@@ -1,0 +1,1 @@
+"""What `python docs/generate.py` and conf.py are made of."""

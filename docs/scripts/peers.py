@@ -1,0 +1,184 @@
+"""Whole pages that compare elmonet with other methods: docs/peers.md, and with solvers: docs/inference.md.
+
+From peers.json, auto_cost.json and inference.json of benchmarks/results/.
+"""
+
+from scripts.shared import load_results, markdown_table, percent
+
+SCIKIT_LEARN = ("linear ridge", "RBFSampler + RidgeCV", "kernel ridge, RBF", "kernel ridge, Matern")
+NETWORKS = ("DeepXDE DeepONet", "neuraloperator FNO", "neuraloperator TFNO")
+METHODS = ("elmonet", "least squares", *SCIKIT_LEARN, "RandONets", "hpelm", *NETWORKS)
+SHORT_NAMES = {
+    "linear ridge": "linear",
+    "RBFSampler + RidgeCV": "RBFSampler",
+    "kernel ridge, RBF": "kernel RBF",
+    "kernel ridge, Matern": "kernel Matern",
+    "DeepXDE DeepONet": "DeepONet",
+    "neuraloperator FNO": "FNO",
+    "neuraloperator TFNO": "TFNO",
+}
+PAPER_PROBLEMS = ("antiderivative", "nonlinear_ode", "darcy", "inverse_source")
+TIE_FACTOR = 1.02  # errors within this factor of the least are equally good
+ROUNDING_ERROR = 1e-14  # so are all errors below this
+
+INTRODUCTION = """\
+# Comparison with other methods
+
+Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
+every method on every data set, each in its own process, on {cores}; {date}, commit {commit}. Error: mean
+over the test functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak
+of the process, including Python and the data. The settings of the scikit-learn models, including the scaling
+of the inputs and, for positive inputs, logarithms, are chosen by three-fold cross-validation of the same
+error. RandONets: the algorithm of its paper with the defaults of its toolbox, implemented again
+(benchmarks/rivals.py); its trunk had to be extended to points in the plane. Networks are trained for two
+minutes with the settings of their tutorials and would improve with more time. An FNO needs inputs and
+outputs on one grid. Data files are named after the projects they come from; inputs of darcy_small and
+diffusion2d are images."""
+
+SCALING = """\
+The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
+with `Ridge("loo")`. Up to 450 functions every candidate is tried on all of them; beyond, most candidates on
+about 300, so that time grows slowly until the factorisations with all functions, of order N³, dominate."""
+
+LIMIT = """\
+As its width grows, a random network converges to its limit, `InfiniteWidth`, which costs no more than N
+features. Test error on 500 functions against the width of random cosines (rbf, matern52) and of
+relu networks, median and range of three draws; dashed: the limit."""
+
+NEAR_THE_LIMIT = """\
+Near the limit a finite network may be slightly better or worse by chance. For operators so smooth that
+errors reach 1e-6, networks are more accurate than kernels in double precision: the features of a kernel come
+from its Gram matrix, with half of the digits. There the search always tries both."""
+
+INFERENCE = """\
+# One prediction against one numerical solution
+
+Made by docs/generate.py from benchmarks/results/inference.json (`python benchmarks/inference.py`): a model
+with 1000 random features and a linear block, fitted to 1000 functions, on one thread. The numerical solver is
+the one that generated the problem's data, for one function at a time. It is more accurate than the model,
+whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid of
+50 x 50, is not worth replacing for a single solution. The model pays off where many solutions are needed (a
+batch, an inverse problem, design optimisation) or where one takes longer than a millisecond."""
+
+
+def peers_page():
+    """Return docs/peers.md."""
+    rows, cost = load_results("peers"), load_results("auto_cost")
+    (commit,) = {row["commit"] for row in rows}  # all rows are of one commit
+    (cores,) = {row["cores"] for row in rows}
+    date = max(row["date"] for row in rows)
+    cores = "one core" if cores == 1 else f"{cores} cores"
+    parts = [INTRODUCTION.format(commit=commit, cores=cores, date=date), "## All results"]
+    for name, methods in results_by_dataset().items():
+        parts += [f"### {name}", _dataset_section(methods)]
+    parts += ["## What the search costs", _grid_search_section(cost["grid"])]
+    parts += ["![](figures/auto_scaling.png)", SCALING]
+    parts += ["## Infinite width", LIMIT, "![](figures/limit.png)", NEAR_THE_LIMIT]
+    return "\n\n".join(parts) + "\n"
+
+
+def short_table():
+    """README's table: elmonet, least squares, the best of scikit-learn, RandONets, the best network."""
+    groups = (("elmonet",), ("least squares",), SCIKIT_LEARN, ("RandONets",), NETWORKS)
+    columns = ("data", "elmonet", "least squares", "best tuned of scikit-learn", "RandONets")
+    rows = []
+    for name, methods in results_by_dataset().items():
+        if "error" not in methods["elmonet"]:
+            continue
+        tried = [[methods[m] for m in group if "error" in methods.get(m, {})] for group in groups]
+        best = [min(group, key=lambda row: row["error"]) if group else None for group in tried]
+        least = min(row["error"] for row in best if row)
+        cells = (_short_cell(row, len(group) > 1, least) for row, group in zip(best, groups, strict=True))
+        rows.append((name.replace("_", " "), *cells))
+    return markdown_table((*columns, "best network, 2 min"), rows)
+
+
+def _short_cell(row, name_method, least):
+    """Error (bold if it is the least), seconds and, if asked for, the method."""
+    if row is None:
+        return "-"
+    error = percent(row["error"])
+    error = f"**{error}**" if row["error"] <= max(TIE_FACTOR * least, ROUNDING_ERROR) else error
+    seconds = f"{row['seconds']:.0f} s" if row["seconds"] >= 1 else "< 1 s"
+    return f"{error}, {seconds}" + (f" ({SHORT_NAMES[row['method']]})" if name_method else "")
+
+
+def automatic_sentence():
+    """README's sentence on the automatic choice and the paper's four problems."""
+    results = results_by_dataset()
+    *errors, last = (percent(results[name]["elmonet"]["error"]) for name in PAPER_PROBLEMS)
+    return (
+        "`AutoELMDeepONet`, which chooses its networks too, has errors of "
+        f"{', '.join(errors)} and {last} on these four problems:"
+    )
+
+
+def results_by_dataset():
+    """Return the rows of benchmarks/peers.py: a dictionary of methods for each data set."""
+    results = {}
+    for row in load_results("peers"):
+        results.setdefault(row["dataset"], {})[row["method"]] = row
+    return results
+
+
+def _dataset_section(methods):
+    first = next(iter(methods.values()))
+    if "functions" not in first:
+        return f"Left out: {first['skipped']}."
+    ours = methods["elmonet"]
+    shape = " x ".join(map(str, first["inputs"]))
+    rows = []
+    for method in METHODS:
+        row = methods.get(method, {})
+        if "error" in row:
+            cells = percent(row["error"]), f"{row['seconds']:.1f}", f"{row['peak_gib']:.2f}", row["tuned"]
+            rows.append(f"| {method} | {' | '.join(cells)} |")
+        elif row:
+            rows.append(f"| {method} | - | | | {row['skipped']} |")
+    return "\n".join(
+        [
+            f"{first['functions']} training functions, {first['tests']} test functions; inputs {shape}, "
+            f"outputs at {first['points']} points.",
+            "",
+            markdown_table(("method", "error", "seconds", "GiB", "tuned"), ()),
+            *rows,
+            "",
+            f"Expected ({ours['error_kind']}) before the test functions were seen: "
+            f"{percent(ours['expected_error'])}.",
+        ]
+    )
+
+
+def _grid_search_section(rows):
+    text = (
+        "`AutoELMDeepONet` against `GridSearchCV` with three folds over the same families, as far as\n"
+        "scikit-learn has them (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two\n"
+        "scalings of the inputs), in one run of `python benchmarks/auto_cost.py grid`:\n\n"
+    )
+    cells = []
+    for row in rows:
+        ours, theirs = row["seconds"]
+        errors = " and ".join(percent(error) for error in row["errors"])
+        cells.append((row["problem"], f"{ours:.1f} s", f"{theirs:.0f} s", f"{row['ratio']:.0f}", errors))
+    return text + markdown_table(("problem", "elmonet", "GridSearchCV", "ratio", "errors"), cells)
+
+
+def inference_page():
+    """Return docs/inference.md."""
+    columns = ("problem", "one prediction", "each of 200", "error", "numerical solver", "its time")
+    rows = []
+    for row in load_results("inference"):
+        for solver, found in row["solvers"].items():
+            cells = (
+                row["problem"],
+                f"{1e3 * row['one']:.2f} ms",
+                f"{1e3 * row['each of 200']:.3f} ms",
+                f"{row['error']:.1e}",
+                solver,
+                f"{1e3 * found['seconds']:.2f} ms",
+                f"{found['times']:.1f}",
+                f"{found['times in a batch']:.0f}",
+            )
+            rows.append(cells)
+    table = markdown_table((*columns, "faster by", "in a batch by"), rows)
+    return f"{INFERENCE}\n\n{table}\n"

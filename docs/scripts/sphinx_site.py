@@ -1,0 +1,192 @@
+"""What the site does beyond Sphinx: links that leave docs/, plain-text docstrings, the order of the gallery.
+
+Links of the pages lead to files on GitHub and to pages on the site. A page that says
+``{include} ../CHANGELOG.md`` is that file, with the links of the file's own folder.
+
+Docstrings are plain text for people and become reStructuredText here. They have paragraphs, equations
+(indented by four), `names`, ``code``, examples after ``>>>``, and sections with a line of dashes below their
+title. An entry of a section is ``name, other : what it is`` and continues in indented lines.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.errors import ExtensionError
+
+import elmonet
+from scripts.shared import DOCS, ROOT
+
+INCLUDE = re.compile(r"```\{include\} (\.\./\S+)\n```\n")
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+REMOTE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)=\"((?:https?:)?//[^\"]+)")
+PAGES = {  # of the site, by the file of the repository that they show
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "examples": "gallery/index.rst",
+}
+SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
+SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
+ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
+CODE = re.compile(r"(``.+?``|`[^`]+`)")
+FIRST_EXAMPLES = [
+    "your_own_data",
+    "four_problems",
+    "error_bars",
+    "images_to_fields",
+    "several_inputs",
+    "vector_outputs",
+    "unaligned_data",
+    "noise",
+    "time_steps",
+    "physics_heat",
+    "physics_channel_flow",
+    "physics_own_domain",
+    "next_simulation",
+    "optimisation_loop",
+    "plain_elm",
+]
+
+
+def setup(app):
+    """Connect the functions below to the events of Sphinx."""
+    app.connect("source-read", rewrite_page)
+    app.connect("build-finished", refuse_remote_assets)
+    app.connect("autodoc-process-docstring", rewrite_docstring)
+    app.connect("autodoc-skip-member", skip_member)
+    app.connect("missing-reference", resolve_reference)
+
+
+def rewrite_page(app, docname, source):
+    """Adapt the links of a page that is about to be parsed."""
+    page = Path(app.env.doc2path(docname))
+    if page.suffix != ".md":
+        return
+    folder, text = page.parent, source[0]
+    if include := INCLUDE.search(text):
+        file = page.parent / include[1]
+        folder, text = file.parent, file.read_text(encoding="utf-8")
+    source[0] = rewrite_links(text, folder, page)
+
+
+def rewrite_links(text, folder, page):
+    """Return the text of a file in `folder` with its links as they must be in `page`."""
+
+    def link(match):
+        label, target, anchor = match.groups()
+        path = Path(os.path.normpath(folder / target))
+        if ":" in target or not path.is_relative_to(ROOT):
+            return match[0]
+        shown = path if path.is_relative_to(DOCS) else page_of(path)
+        if shown is None:
+            name = path.relative_to(ROOT).as_posix()
+            label = label.strip("`")
+            return f"`{name}`" if label == name else f"{label} (`{name}`)"
+        return f"[{label}]({os.path.relpath(shown, page.parent)}{anchor or ''})"
+
+    return LINK.sub(link, text)
+
+
+def page_of(path):
+    """Return the page in docs/ that shows a file of the repository; None if there is none."""
+    if path.suffix == ".py" and path.parent == ROOT / "examples":
+        return DOCS / "gallery" / f"{path.stem}.rst"
+    name = path.relative_to(ROOT).as_posix()
+    return DOCS / PAGES[name] if name in PAGES else None
+
+
+def refuse_remote_assets(app, exception):
+    """Fail if a page of the site loads anything from the network."""
+    pages = sorted(Path(app.outdir).rglob("*.html")) if exception is None else []
+    remote = {asset for page in pages for asset in REMOTE.findall(page.read_text(encoding="utf-8"))}
+    if remote:
+        raise ExtensionError(f"pages must not load remote files; found {', '.join(sorted(remote))}")
+
+
+def rewrite_docstring(app, what, name, obj, options, lines):
+    """Replace the lines of a docstring by reStructuredText."""
+    lines[:] = as_restructured_text(lines)
+
+
+def as_restructured_text(lines):
+    """Return the lines of a docstring as reStructuredText."""
+    out, entries, literal = [], False, False
+    lines = [*lines, ""]
+    for number, line in enumerate(lines[:-1]):
+        below = lines[number + 1]
+        indented = line.startswith("    ")
+        if SECTION.match(line) and below.startswith("---"):
+            out += ["", f".. rubric:: {line}", ""]
+            entries, literal = line in SECTIONS_OF_ENTRIES, False
+        elif line.startswith("---"):
+            continue
+        elif entries and (found := ENTRY.match(line)):
+            names = ", ".join(f"**{escaped(name)}**" for name in found[1].split(", "))
+            out += [names, *([f"    {escaped(found[2])}"] if found[2] else [])]
+        elif entries and (indented or not line):
+            out.append(escaped(line))
+        elif indented and not literal and not out[-1].strip():
+            out += ["::", "", line]
+            entries, literal = False, True
+        elif literal and (indented or not line):
+            out.append(line)
+        elif line.lstrip().startswith((">>>", "...")) or (out and _in_example(out)):
+            out.append(line)
+            literal = entries = False
+        else:
+            out.append(escaped(line))
+            literal = entries = False
+    return out
+
+
+def _in_example(out):
+    """Return whether the last paragraph begins with ``>>>``, so that the next line is its output."""
+    for line in reversed(out):
+        if not line.strip():
+            return False
+        if line.startswith(">>>"):
+            return True
+    return False
+
+
+def escaped(line):
+    """Return a line of text with the markup characters of reStructuredText escaped, except in code."""
+    pieces = CODE.split(line)
+    pieces[::2] = [re.sub(r"([*_|\\])", r"\\\1", piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def skip_member(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn adds to every estimator for its own use."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|remember_inputs", name) else None
+
+
+def resolve_reference(app, env, node, text):
+    """Link a type that is named by its private module to its public name."""
+    name = node.get("reftarget", "").rpartition(".")[2]
+    if node.get("refdomain") != "py" or name not in elmonet.__all__:
+        return None
+    domain = env.get_domain("py")
+    public = f"elmonet.{name}"
+    if public not in domain.objects:
+        return None
+    found = domain.objects[public]
+    reference = nodes.reference("", "", text, internal=True)
+    reference["refuri"] = app.builder.get_relative_uri(node["refdoc"], found.docname) + f"#{found.node_id}"
+    return reference
+
+
+class GalleryOrder:
+    """Sort key of the examples: those of `FIRST_EXAMPLES`, then the others by name."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __repr__(self):
+        return "GalleryOrder"
+
+    def __call__(self, file):
+        name = file.removesuffix(".py")
+        return (FIRST_EXAMPLES.index(name) if name in FIRST_EXAMPLES else len(FIRST_EXAMPLES), name)

@@ -1,0 +1,207 @@
+"""Tables of the pages in docs/, each made from one or two files of benchmarks/results/."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from elmonet.equations.gallery import GALLERY
+from elmonet.paper import tables as paper_tables
+from elmonet.paper.physics import physics_table
+from scripts.shared import load_results, markdown_table, percent
+
+LAYERS_TITLES = {
+    "burgers": "Burgers",
+    "neuralop_darcy_small": "two-valued Darcy (file)",
+    "darcy_two_valued": "two-valued Darcy",
+    "torchphysics_diffusion2d": "diffusion, 64 x 64 (file)",
+    "burgers_steps": "Burgers, one time step",
+}
+SUGGEST_TITLES = {
+    "ode": "nonlinear ODE",
+    "darcy": "Darcy",
+    "burgers": "Burgers",
+    "inverse_source": "inverse source",
+}
+SUGGEST_POOLS, SUGGEST_MODELS = ("even", "uneven"), ("kernel ridge", "AutoELMDeepONet")
+LIMITS_COLUMNS = {  # the first column of each table of docs/when-not.md
+    "fronts": "data",
+    "chaos": "predicted times",
+    "kinds": "new functions",
+    "few": "trained on",
+    "switch": "trained on",
+    "drift": "after the operator has changed",
+}
+
+
+def layers_results():
+    """Return the results of benchmarks/layers.py in the order of the table."""
+    results = load_results("layers")
+    return {name: results[name] for name in LAYERS_TITLES}
+
+
+def layers():
+    """Errors without and with layers, and of networks trained for as many seconds (README, layers.md)."""
+    columns = ("data", "without layers", "with layers", "expected", "seconds")
+    columns += ("FNO, same seconds", "FNO, 10 times", "DeepONet, same seconds")
+    rows = []
+    for name, row in layers_results().items():
+        last, longer = row["layers"][-1], row["FNO"][1:]
+        cells = (
+            LAYERS_TITLES[name],
+            percent(row["layers"][0]["error"]),
+            percent(last["error"]),
+            percent(row["expected"]),
+            f"{last['seconds']:.0f}",
+            percent(row["FNO"][0]["error"]),
+            percent(longer[0]["error"]) if longer else "-",
+            percent(row["DeepONet"][0]["error"]),
+        )
+        rows.append(cells)
+    return markdown_table(columns, rows)
+
+
+def bands_results():
+    """Return the rows of benchmarks/bands.py by (data set, with layers)."""
+    results = {}
+    for row in load_results("bands"):
+        if "skipped" not in row:
+            results.setdefault((row["dataset"], row["layers"]), []).append(row)
+    return results
+
+
+def mean_over_seeds(rows, key):
+    """Return the mean of the values that are not None, or None if there are none."""
+    values = [row[key] for row in rows if row[key] is not None]
+    return float(np.mean(values)) if values else None
+
+
+def bands():
+    """Coverage, width and correlation of error bars, means over seeds (error-bars.md)."""
+    columns = ("data", "functions", "seeds", "error", "whole functions at 90 %", "points at 95 %")
+    columns += ("width", "correlation")
+    rows = []
+    for (name, with_layers), seeds in sorted(bands_results().items(), key=lambda item: item[0][1]):
+        width, correlation = (mean_over_seeds(seeds, key) for key in ("width", "correlation"))
+        cells = (
+            name + (", with layers" if with_layers else ""),
+            str(seeds[0]["functions"]),
+            str(len(seeds)),
+            f"{100 * mean_over_seeds(seeds, 'error'):.2g} %",
+            f"{100 * mean_over_seeds(seeds, 'function_90'):.1f} %",
+            f"{100 * mean_over_seeds(seeds, 'point_95'):.1f} %",
+            "-" if width is None else f"{width:.2f}",
+            "-" if correlation is None else f"{correlation:.2f}",
+        )
+        rows.append(cells)
+    return markdown_table(columns, rows)
+
+
+def bands_cost():
+    """Seconds and bytes that error bars add (error-bars.md)."""
+    rows = []
+    for row in load_results("bands_cost"):
+        fit, predict = row["bands"] / row["fit"], row["interval"] / row["predict"] - 1
+        sizes = " MB, ".join(f"{row[key] / 1e6:.1f}" for key in ("without_bands", "with_bands"))
+        rows.append((row["case"], f"+{100 * fit:.0f} %", f"{100 * predict:+.0f} %", f"{sizes} MB"))
+    return markdown_table(("model", "more than fit", "more than predict", "file without, with bands"), rows)
+
+
+def novelty():
+    """Fraction of new functions that are flagged as extrapolation (error-bars.md)."""
+    rows = []
+    for row in load_results("novelty")["flagged"]:
+        error = "" if row["error"] is None else f"{100 * row['error']:.2g} %"
+        rows.append((row["data"], row["kind"], error, f"{100 * row['flagged']:.0f} %"))
+    return markdown_table(("training functions", "new functions", "error", "flagged"), rows)
+
+
+def few_functions():
+    """The expected error and its interval with 10 to 50 training functions (method.md)."""
+    columns = ("problem", "functions", "true error", "expected", "factor", "interval covers")
+    rows = []
+    for row in load_results("small_n")["rows"]:
+        cells = (
+            row["problem"],
+            str(row["functions"]),
+            percent(row["true"]),
+            percent(row["stated"]),
+            f"{row['factor']:.2f}",
+            f"{row['coverage']:.0%}".replace("%", " %"),
+            f"{row['width']:.2f}",
+        )
+        rows.append(cells)
+    return markdown_table((*columns, "upper end / expected"), rows)
+
+
+def suggest_results():
+    """Return the results of benchmarks/suggest.py by (problem, pool), in the order of the table."""
+    results = load_results("suggest")
+    return {(name, pool): results[name][pool] for pool in SUGGEST_POOLS for name in SUGGEST_TITLES}
+
+
+def median_errors(row, selection):
+    """Return the error after each round, the median over the seeds."""
+    return np.median(row[selection], axis=0)
+
+
+def functions_needed(row):
+    """Return how many suggested functions give the error of the last random round; inf if more than tried.
+
+    Between rounds the logarithm of the error is interpolated linearly.
+    """
+    target = np.log(median_errors(row, "random")[-1])
+    best = np.minimum.accumulate(np.log(median_errors(row, "suggested")))
+    return np.inf if best[-1] > target else float(np.interp(-target, -best, row["sizes"]))
+
+
+def suggest():
+    """Errors with random and suggested functions, and how many suggestions suffice (next-simulation.md)."""
+    results = suggest_results()
+    most = results["ode", "even"][SUGGEST_MODELS[0]]["sizes"][-1]
+    columns = ["problem", "pool"]
+    for model in SUGGEST_MODELS:
+        columns += [f"{model}: {most} random", f"{most} suggested", "needed"]
+    rows = []
+    for (name, pool), models in results.items():
+        cells = [SUGGEST_TITLES[name], pool]
+        for row in (models[model] for model in SUGGEST_MODELS):
+            needed = functions_needed(row)
+            cells += [percent(median_errors(row, selection)[-1]) for selection in ("random", "suggested")]
+            cells.append(f"over {most}" if needed > most else f"{np.ceil(needed):.0f}")
+        rows.append(cells)
+    return markdown_table(columns, rows)
+
+
+def equations_gallery():
+    """Operators learned from equations, with the notes that explain the numbers (physics.md)."""
+    table = physics_table(load_results("physics"))
+    rows = [tuple(cell.replace(", ", "<br>") for cell in row) for row in table.rows]
+    shown = paper_tables.markdown_table(replace(table, rows=rows))
+    return "\n".join([shown, "", *(f"- {note}" for note in table.notes)])
+
+
+def equations_short():
+    """Published numbers beside those of one fit (README)."""
+    rows = []
+    for name, row in load_results("physics")["done"].items():
+        problem = GALLERY[name]
+        published = f"{problem.published}, {problem.took}"
+        rows.append((problem.title, published, f"{row['error']:.1e}", f"{row['seconds']:.3g}"))
+    return markdown_table(("equation", "published", "error", "seconds"), rows)
+
+
+def limits():
+    """Return the tables of when-not.md by name: errors where elmonet is not the right tool, and memory."""
+    results = load_results("limits")
+    made = {}
+    for name, first in LIMITS_COLUMNS.items():
+        rows = []
+        for row in results[name]:
+            interval = "0 to ∞" if row["interval"] is None else " to ".join(map(percent, row["interval"]))
+            warns = "yes" if row["warned"] else "no"
+            rows.append((row["case"], percent(row["error"]), percent(row["expected"]), interval, warns))
+        made[name] = markdown_table((first, "error", "expected", "90 % interval", "warns"), rows)
+    sizes = [
+        (f"`{row['case']}`", f"{row['outputs']:.2f} GiB", f"{row['peak']:.2f} GiB") for row in results["size"]
+    ]
+    return made | {"size": markdown_table(("model", "outputs", "peak of the process"), sizes)}
