@@ -12,8 +12,9 @@ demo: .venv/ready
 paper: .venv/ready
 	$(BIN)/elmonet reproduce --out results
 
+# One process for each core, with one BLAS thread each: the tests are small, and threads would wait for each other.
 test: .venv/ready
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --dist worksteal
 
 # The numerical tests with the BLAS kernels that other machines have, on one thread and on two.
 test-kernels: .venv/ready

@@ -351,8 +351,9 @@ class FittedOperator(FittedModel):
         """Return the summary of a model with given settings."""
         solution, operator = self.solution, self.operator
         grouped = (Fact("Groups", self.grouping),) if self.grouping else ()
+        warns = self.training is not None or (self.known is not None and self.known.measure is not None)
         return Summary(
-            error=(*self.estimate.facts(warns=self.training is not None), *grouped),
+            error=(*self.estimate.facts(warns=warns), *grouped),
             details=(
                 Fact("Inputs", self.inputs.describe()),
                 Fact("Outputs", self.outputs.describe()),

@@ -77,6 +77,7 @@ class FittedChain(FittedModel):
         where, shape = _common_points(points, form.outputs.points.shape[1])
         known_at = form.points_of(X)
         if known_at == len(where) and (known_at != len(form.order) or form.grid.covers(where)):
+            X = np.asarray(X) if hasattr(X, "columns") else X  # a DataFrame
             return ChainQuery(X, *form.grid.of_same_domain(where), shape)
         if known_at == len(form.order):
             return ChainQuery(self._on_training_grid(estimator, X), form.grid, form.order, shape, where)

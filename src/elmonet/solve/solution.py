@@ -138,9 +138,6 @@ class Solution:
             )
         return self.fit.left_out()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"fit": None}  # copies and files need no factor
-
     def _by_leaving_out(self, alias: str, name: str) -> Any:
         if self.error_kind not in LEFT_OUT:
             kind = "not known" if self.error_kind is None else f"by {self.error_kind!r}, not by leaving out"
