@@ -3,8 +3,8 @@
     python tests/kernels.py                     # all of them
     python tests/kernels.py Haswell Nehalem     # some
 
-An outcome that depends on the kernel is a defect, of the code or of the test. `make test` takes this machine's
-kernel on one thread. Threads share the work alike for every kernel: two of them are tried with this machine's.
+An outcome that depends on the kernel is a defect, of the code or of the test. `make test` takes this
+machine's kernel on one thread. Threads share the work alike for every kernel: two are tried with this one.
 """
 
 import json

@@ -193,7 +193,7 @@ class TestBand:
         scattered = ELMDeepONet(Linear()).fit(U, Scattered(index, places, values))
         truth = plot.band(scattered, U_NEW, S_NEW, points=X[:, None]).lines[0]
         np.testing.assert_array_equal(truth.get_ydata(), S_NEW[0])
-        with pytest.raises(InputError, match="say where to predict"):
+        with pytest.raises(InputError, match="give the points of the prediction"):
             plot.band(scattered, U_NEW)
 
     def test_refuses_what_it_cannot_draw(self, line, plane):

@@ -232,7 +232,7 @@ def test_scattered_components():
 def test_scattered_refusals():
     u, s = scattered_ode(30, 0)
     fitted = model(trunk=Legendre(3)).fit(u, s)
-    with pytest.raises(InputError, match="say where to predict"):
+    with pytest.raises(InputError, match="give the points of the prediction"):
         fitted.predict(u)
     with pytest.raises(InputError, match="index names function 29, but X holds 10"):
         model().fit(u[:10], s)

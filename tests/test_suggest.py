@@ -46,8 +46,8 @@ def test_greedy_choice_is_that_of_brute_force():
 
 def test_a_part_of_a_large_pool_stands_for_all(monkeypatch):
     known, pool = functions(8), functions(60, seed=1)
-    monkeypatch.setattr("elmonet.suggestion._ENTRIES", 0)
-    monkeypatch.setattr("elmonet.suggestion._FEWEST", 10)
+    monkeypatch.setattr("elmonet.estimators.active_learning._MAX_ENTRIES", 0)
+    monkeypatch.setattr("elmonet.estimators.active_learning._MIN_PART", 10)
     part = np.sort(np.random.default_rng(0).permutation(60)[:10])
     taken = []
     for _ in range(6):
@@ -156,7 +156,7 @@ def test_auto_and_layers_suggest_the_same_after_load_too(tmp_path):
 
 
 def test_of_very_many_training_functions_some_are_kept(model, monkeypatch):
-    monkeypatch.setattr("elmonet.novelty._MOST_INPUTS", 50)
+    monkeypatch.setattr("elmonet.uncertainty.novelty._MAX_INPUTS", 50)
     u = functions(120)
     memory = TrainingRecord.of(u)
     assert memory.inputs.shape == (50, 12)

@@ -136,7 +136,7 @@ def test_inputs_unlike_the_training_are_announced(fitted, ode, tmp_path):
     with pytest.warns(ExtrapolationWarning, match="3 of 3 inputs"):
         fitted.predict(20 * ode.u_test[:3])
     rough = np.random.default_rng(0).normal(size=(3, 100))
-    with pytest.warns(ExtrapolationWarning, match="are not like the training functions"):
+    with pytest.warns(ExtrapolationWarning, match="are unlike the training functions"):
         fitted.predict(rough)
     assert fitted.novelty(ode.u_train).max() <= 1.0
     fitted.save(tmp_path / "model")
@@ -155,7 +155,7 @@ def test_very_few_functions(ode, n):
         warnings.simplefilter("ignore", ExtrapolationWarning)
         assert np.isfinite(model.predict(ode.u_test)).all()
     assert np.isfinite(model.loo_error_)
-    assert "More functions:   would help most." in model.summary()
+    assert "More functions:  would help most." in model.summary()
 
 
 def test_the_same_seed_gives_the_same_model(fitted, ode):
@@ -262,7 +262,7 @@ def test_summary_advises_on_functions_and_sensors(fitted, ode):
     rng = np.random.default_rng(0)
     u = rng.normal(size=(80, 10))  # sensors that know nothing of each other
     model = AutoELMDeepONet(layers=0, random_state=0).fit(u, u + 0.1 * np.sin(u), points=np.arange(10))
-    assert "More sensors:     may help" in model.summary()
+    assert "More sensors:    may help" in model.summary()
 
 
 def test_numbers_as_outputs_in_every_way():

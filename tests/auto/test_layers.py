@@ -40,8 +40,8 @@ def test_fronts_are_learned_by_layers(burgers, layered):
         model.loo_error_  # noqa: B018
     summary = model.summary()
     assert summary.count("Expected error") == 1
-    assert summary.index("Expected error") < summary.index("Model:            layers")
-    assert summary.index("Model:            layers") < summary.index("Layer 1")
+    assert summary.index("Expected error") < summary.index("Model:           layers")
+    assert summary.index("Model:           layers") < summary.index("Layer 1")
     assert percent(model.expected_error_) in summary.splitlines()[1]
 
 

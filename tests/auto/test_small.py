@@ -173,13 +173,13 @@ def test_the_summary_says_what_is_noise():
     noise = 0.02 * np.sqrt(np.mean(data.s_train**2))
     s = data.s_train + noise * rng.normal(size=data.s_train.shape)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, s, points=data.points)
-    assert "  Noise:            about" in model.summary()
+    assert "  Noise:           about" in model.summary()
     twice = AutoELMDeepONet(random_state=0, layers=0)
     u = np.repeat(data.u_train[:20], 2, axis=0)
     s = np.repeat(data.s_train[:20], 2, axis=0) + 10 * noise * rng.normal(size=(40, data.s_train.shape[1]))
     twice.fit(u, s, points=data.points)
     assert twice.repeats_.left == pytest.approx(twice.repeats_.spread / np.sqrt(2))
-    assert "  Noise:            about" in twice.summary()
+    assert "  Noise:           about" in twice.summary()
 
 
 # Training functions of a small span -------------------------------------------------------------------------

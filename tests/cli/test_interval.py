@@ -143,7 +143,7 @@ class TestPredict:
     def test_a_model_without_bands(self, run, folder, verb, ending):
         code, _, err = run(verb, *f"plain.elmonet new.npz -o p.{ending} --interval 0.8".split())
         assert code == 1
-        assert re.fullmatch("elmonet: this model has no bands: .*\n", err)
+        assert re.fullmatch("elmonet: this model has no error bars: .*\n", err)
         assert not list(folder.glob("p.*"))
 
 

@@ -32,7 +32,7 @@ def test_from_nothing_to_a_picture(ok, tmp_path):
     assert "  u_train (40, 100) float64, -" in out
     assert "elmonet fit would take:\n  input functions: u_train (40, 100)\n" in out
     out = ok("fit data.npz -o operator.elmonet", *BUDGET)
-    assert "\n  Model:            linear" in out
+    assert "\n  Model:           linear" in out
     assert out.endswith(" s; wrote operator.elmonet\n")
     assert float(re.search(r"Error on the file's test functions: (\S+)\.\n", out)[1]) < 1e-10
     out = ok("info operator.elmonet")

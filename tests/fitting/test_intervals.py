@@ -65,7 +65,7 @@ def test_what_was_missed_is_what_refits_miss(ode):
         rest = np.arange(25) != i
         without = clone(model).fit(u[rest], s[rest], points=ode.points)
         missed.append(s[i] - without.predict(u[[i]])[0])
-    bands = model._confident().bands
+    bands = model._fitted().error_bars.bands
     b = np.column_stack([np.ones(25), u])
     noise = model.solution_.alpha
     variance = [
@@ -87,7 +87,7 @@ def test_variance_of_a_kernel_is_that_of_the_gaussian_process(kernel):
     u, new = rng.normal(size=(40, 5)), 3 * rng.normal(size=(7, 5))
     model = ELMDeepONet(InfiniteWidth(kernel, 0.7), POD(), Ridge(1e-3), scale_inputs=False)
     model.fit(u, rng.normal(size=(40, 6)), points=np.arange(6.0))
-    confidence = model._confident()
+    confidence = model._fitted().error_bars
     _, found, _ = confidence.variance.with_coefficients(model.operator_, new)
 
     def k(a, b):
@@ -103,7 +103,7 @@ def test_variance_of_a_kernel_is_that_of_the_gaussian_process(kernel):
 def test_random_combinations_give_the_variance(ode):
     """48 of them, to sqrt(2 / 48) of its size, whatever the function."""
     model = ELMDeepONet(random_state=0).fit(ode.u_train, ode.s_train, points=ode.points)
-    variance, fit = model._confident().variance, model.solution_.fit
+    variance, fit = model._fitted().error_bars.variance, model.solution_.fit
     Z = model.inputs_.seen(ode.u_test)
     b = model.branch_.transform(Z)
     exact = 1 + np.sum((fit.root(np.eye(b.shape[1])) @ b.T) ** 2, axis=0)
@@ -195,7 +195,7 @@ def test_weights_and_groups(ode):
     )
     assert inside(model.interval(ode.u_test, 0.9), ode.s_test).mean() == pytest.approx(0.9, abs=0.06)
     model = ELMDeepONet(Linear()).fit(ode.u_train, ode.s_train, points=ode.points, groups=np.arange(150) // 3)
-    assert model._confident().bands.independent == 50
+    assert model._fitted().error_bars.bands.independent == 50
     assert inside(model.interval(ode.u_test, 0.9), ode.s_test).mean() == pytest.approx(0.9, abs=0.06)
 
 
@@ -278,7 +278,7 @@ def test_automatic_choice_widens_bands_by_what_its_choice_hides(ode):
     model = AutoELMDeepONet(layers=0, random_state=0).fit(
         ode.u_train[:60], ode.s_train[:60], points=ode.points
     )
-    widen = model.best_model_._confident().bands.widen
+    widen = model._fitted().error_bars.bands.widen
     assert widen == pytest.approx(model.expected_error_ / model.best_model_.solution_.loo_error)
     assert widen >= 1
     found = model.calibration(ode.u_test, ode.s_test)
@@ -292,7 +292,7 @@ def test_a_single_function_or_group_has_no_bands(ode, tmp_path):
             ode.u_train[:n], ode.s_train[:n], points=ode.points, groups=groups
         )
         model.save(tmp_path / "few.elmonet")
-        with pytest.raises(InputError, match="single function"):
+        with pytest.raises(InputError, match="too few functions"):
             model.interval(ode.u_test)
 
 
@@ -303,7 +303,7 @@ def test_nothing_is_learned_where_there_is_nothing_to_learn(seed):
     u, noise = rng.normal(size=(80, 5)), rng.normal(size=(80, 6)) * rng.lognormal(size=(80, 1))
     model = ELMDeepONet(InfiniteWidth("rbf", 0.05), POD(), scale_inputs=False)
     model.fit(u, u[:, :1] + 0.1 * noise, points=np.arange(6.0))
-    learned = model._confident().learned
+    learned = model._fitted().error_bars.learned
     assert (learned.numbers[:2] >= 0).all()
     new = rng.normal(size=(300, 5))
     low, high = model.interval(new, 0.9)

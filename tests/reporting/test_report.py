@@ -29,11 +29,11 @@ from elmonet.reporting.html import element, page, picture, table
 
 HEADINGS = (
     "What error to expect",
-    "The data, and what was understood of them",
+    "The data",
     "What was chosen, and why",
     "Do the bands hold?",
     "Best, median and worst function",
-    "To repeat it",
+    "How to repeat it",
 )
 NAMES = ("<script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>&amp;$\\frac{$")
 
@@ -134,7 +134,7 @@ def test_an_equation(data, reported):
     )
     read = reported(model)
     assert all(line in read.text for line in str(model.physics_).splitlines())
-    assert "It counts the error of the equation's solutions themselves" in read.text
+    assert "It includes the error of the equation's solutions themselves" in read.text
     assert "model.fit(u, pde, points=points, sensors=sensors)" in read.text
     assert f"{model.global_model_.random_state}, drawn for this fit" in read.text
 

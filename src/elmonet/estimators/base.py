@@ -108,9 +108,17 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return model.finish(z - half, query), model.finish(z + half, query)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of the predictions for X against y, over all functions and points.
+        """Return R^2 of the predictions, over all functions and points; `relative_l2` is the usual error.
 
-        `relative_l2` is the usual error. Components that come as a dictionary are matched by name.
+        Parameters
+        ----------
+        X, y : functions with outputs at the training points, as in `fit`; components of a dictionary are
+            matched by name.
+        sample_weight : (N,), weights of the functions.
+
+        Returns
+        -------
+        score : 1 for perfect predictions, 0 for those of the mean.
         """
         return r2_of(self.predict(X), y, sample_weight)
 
@@ -159,15 +167,21 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     # Training inputs
 
     def novelty(self, X: Any) -> np.ndarray:
-        """Return how unlike the training functions each input is, (N,).
+        """Return how unlike the training functions each input is.
 
-        1 is the most unusual training function, left out; `predict` warns well above that.
+        Parameters
+        ----------
+        X : inputs, as in `predict`.
+
+        Returns
+        -------
+        novelty : (N,); 1 is the most unusual training function, left out. `predict` warns well above that.
         """
         model = self._fitted()
         return model.novelty(model.query(self, X))
 
     def is_training_function(self, X: Any) -> np.ndarray:
-        """Return which of the inputs are training functions, (N,), bit for bit."""
+        """Return which of the inputs X are training functions, (N,), bit for bit."""
         return self._fitted().is_training(self, X)
 
     def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:

@@ -231,7 +231,7 @@ class ELMDeepONet(OperatorEstimator):
         return self
 
     def merge(self, other: ELMDeepONet) -> Self:
-        """Add the functions of another model with the same features, both fitted in blocks."""
+        """Add the functions of another model, `other`, with the same features, both fitted in blocks."""
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)

@@ -38,7 +38,7 @@ class Operator:
 
     @classmethod
     def of(cls, branch: Any, trunk: Any, solution: Solution, T: np.ndarray) -> Self:
-        """Return the operator of a solution, with the trunk's features T (M, p2) at the training points."""
+        """Return the operator of branch, trunk and solution; T (M, p2) are the trunk's training features."""
         C, lift, basis = solution.C, solution.lift, solution.basis
         if C is None or basis is None:  # of a solver that gives W alone
             C, lift, basis = solution.W, None, T

@@ -317,7 +317,7 @@ class PredictedFunction:
         """
         predicted = model.predict(_one_function(u, index), points=points)
         outputs: OutputForm = model.outputs_
-        where = outputs.points if points is None else outputs.checked(place_points(points)[0])
+        where = outputs.points if points is None else outputs.checked_points(place_points(points)[0])
         number, label = _component(outputs, component, option)
         values = _values(predicted, outputs, number, len(where))
         truth = None if s is None else _truth(s, index, predicted, outputs, number, len(where))

@@ -52,7 +52,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class TestScore:
     """Number of test functions, their error, and the calibration of the error bars on them."""
 
     functions: int
@@ -116,7 +116,7 @@ def report_data(estimator: Any) -> ReportData:
     )
 
 
-def evaluate(estimator: Any, X: Any, y: Any, points: Any = None) -> Evaluation:
+def evaluate(estimator: Any, X: Any, y: Any, points: Any = None) -> TestScore:
     """Return how a model does on functions with known outputs, at its training points or at others."""
     where = y if isinstance(y, Scattered) else points
     error = relative_error(estimator.predict(X, points=where), y)
@@ -124,7 +124,7 @@ def evaluate(estimator: Any, X: Any, y: Any, points: Any = None) -> Evaluation:
         calibration = estimator.calibration(X, y)
     except InputError:  # without error bars, or at other points
         calibration = None
-    return Evaluation(count_of(X), error, calibration)
+    return TestScore(count_of(X), error, calibration)
 
 
 def shown_test(estimator: Any, X: Any, y: Any) -> Shown | None:

@@ -25,7 +25,7 @@ from elmonet.plot.axes import (
 from elmonet.plot.bands import calibration as draw_calibration
 from elmonet.plot.bands import on_a_line, stated_error
 from elmonet.plot.functions import WithBand, parity
-from elmonet.reporting.data import Evaluation, Shown
+from elmonet.reporting.data import Shown, TestScore
 from elmonet.reporting.html import Markup, element, picture, table
 from elmonet.uncertainty.calibration import Calibration
 
@@ -225,7 +225,7 @@ def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) 
     bare(ax)
 
 
-def bands_section(shown: Shown | None, tested: Evaluation | None) -> list[Markup]:
+def bands_section(shown: Shown | None, tested: TestScore | None) -> list[Markup]:
     """Return nominal against observed coverage, on test functions and on halves of the training functions."""
     parts = [element("h2", "Do the bands hold?")]
     found = None if tested is None else tested.calibration

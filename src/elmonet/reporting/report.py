@@ -14,7 +14,7 @@ import numpy as np
 from elmonet.errors import InputError
 from elmonet.plot.choices import ridge_path
 from elmonet.plot.functions import parity
-from elmonet.reporting.data import Evaluation, ReportData, Shown, evaluate, report_data, shown_test
+from elmonet.reporting.data import ReportData, Shown, TestScore, evaluate, report_data, shown_test
 from elmonet.reporting.figures import (
     bands_section,
     domain,
@@ -82,14 +82,15 @@ def report(
     write_bytes(path, page(title, *body).encode(errors="backslashreplace"))  # of file names, too
 
 
-def _error(data: ReportData, shown: Shown | None, tested: Evaluation | None) -> list[Markup]:
+def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> list[Markup]:
     parts = [element("h2", "What error to expect")]
-    estimate = data.estimate
+    estimate, said = data.estimate, []
+    if tested is not None and tested.error is not None:
+        error = percent(tested.error)
+        said.append(element("p", f"On {tested.functions} test functions, the error is {error}."))
     if estimate.error is None:
-        return [
-            *parts,
-            element("p", "Not known: no function was left out of this fit. Test it on new functions."),
-        ]
+        why = "Not known: no function was left out of this fit. Test it on new functions."
+        return [*parts, element("p", why), *said]
     parts.append(element("p", percent(estimate.error), class_="large"))
     parts.append(
         element(
@@ -109,9 +110,7 @@ def _error(data: ReportData, shown: Shown | None, tested: Evaluation | None) -> 
     if data.physics is not None:
         solver = percent(data.physics.error)
         parts.append(element("p", f"It includes the error of the equation's solutions themselves, {solver}."))
-    if tested is not None and tested.error is not None:
-        said = f"On {tested.functions} test functions, the error is {percent(tested.error)}."
-        parts.append(element("p", said))
+    parts += said
     if shown is not None:
         caption = f"Relative errors of {len(shown.errors)} {shown.kind}, and the expected error."
         parts.append(picture(error_spread(shown, estimate.error, interval), caption))

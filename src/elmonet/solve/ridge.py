@@ -95,7 +95,7 @@ class Ridge(Solver):
         return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64), factors)
 
     def solve_problem(self, problem: Problem, factors: dict[str, Factor] | None = None) -> Solution:
-        """Return the `Solution` of a problem whose matrices have been checked."""
+        """Return the `Solution` of a problem whose matrices have been checked; `factors` as in `solve`."""
         alpha, candidates = self.checked()
         if alpha == 0:
             return Pinv().solve_problem(problem)
