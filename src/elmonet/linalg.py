@@ -30,7 +30,7 @@ def beside_others() -> Iterator[None]:
     try:
         yield
     finally:
-        _thread.__dict__.clear()
+        del _thread.beside
 
 
 def is_beside_others() -> bool:

@@ -123,16 +123,13 @@ class TransformedData:
         def fitted() -> Any:
             # What `fit` would learn: the training functions that are pivots, and their Cholesky factor.
             kernel = InfiniteWidth(candidate.family, scale)
-            kernel._see(self.Z)
-            kernel.centres_ = np.ascontiguousarray(self.Z[pivots])
-            kernel.factor_ = np.tril(features[pivots, features.shape[1] - len(pivots) :])
-            kernel.derive()
-            if not candidate.linear:
-                return kernel
-            branch._see(self.Z)
-            branch.members_ = [fit_map(Linear(), self.Z), kernel]
-            branch.derive()
-            return branch
+            centres = np.ascontiguousarray(self.Z[pivots])
+            factor = np.tril(features[pivots, features.shape[1] - len(pivots) :])
+            shape, dtype = self.Z.shape[1:], self.Z.dtype
+            kernel.restore(shape, dtype, {"centres_": centres, "factor_": factor})
+            if candidate.linear:
+                branch.restore(shape, dtype, {"members_": [fit_map(Linear(), self.Z), kernel]})
+            return branch if candidate.linear else kernel
 
         return features, fitted
 

@@ -40,7 +40,7 @@ SOURCES = {
 
 
 @dataclass(frozen=True)
-class Problem:
+class GalleryProblem:
     """An equation of the gallery.
 
     Attributes
@@ -71,8 +71,8 @@ class Problem:
 GALLERY = {
     problem.name: problem
     for problem in (
-        Problem(antiderivative, "Antiderivative", "s' = u", "2.49e-3", _WANG, "10 min on a GPU"),
-        Problem(
+        GalleryProblem(antiderivative, "Antiderivative", "s' = u", "2.49e-3", _WANG, "10 min on a GPU"),
+        GalleryProblem(
             reaction,
             "Diffusion and reaction",
             "s_t = 0.01 s_xx + 0.01 s^2 + u(x)",
@@ -80,8 +80,8 @@ GALLERY = {
             _WANG,
             "50 min on a GPU",
         ),
-        Problem(poisson, "Poisson on a square", "s_xx + s_yy = u", "1.27e-3", _LSGD, "13 h"),
-        Problem(
+        GalleryProblem(poisson, "Poisson on a square", "s_xx + s_yy = u", "1.27e-3", _LSGD, "13 h"),
+        GalleryProblem(
             laplace,
             "Laplace on a flower",
             "s_xx + s_yy = 0, s = u on the boundary",
@@ -90,7 +90,7 @@ GALLERY = {
             "14 h",
             "their domain is a different one, also not a rectangle",
         ),
-        Problem(
+        GalleryProblem(
             advection,
             "Advection",
             "s_t + u(x) s_x = 0",
@@ -99,8 +99,10 @@ GALLERY = {
             "hours",
             functions=2000,
         ),
-        Problem(burgers, "Burgers", "s_t + s s_x = 0.01 s_xx, s = u at t = 0", "1.42e-2", _WANG, "hours"),
-        Problem(
+        GalleryProblem(
+            burgers, "Burgers", "s_t + s s_x = 0.01 s_xx, s = u at t = 0", "1.42e-2", _WANG, "hours"
+        ),
+        GalleryProblem(
             stokes,
             "Stokes flow under a lid",
             "-lap v + grad p = 0, div v = 0, v = u on the lid",
@@ -115,7 +117,7 @@ GALLERY = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class GalleryRow:
     """The measured row of an equation in the table.
 
     Attributes
@@ -145,13 +147,13 @@ class Measured:
 
 
 def measure(
-    problem: Problem,
+    problem: GalleryProblem,
     *,
     functions: int | None = None,
     new: int = 100,
     seed: int = 0,
     progress: Callable[..., None] | None = None,
-) -> tuple[Measured, Any]:
+) -> tuple[GalleryRow, Any]:
     """Fit a model without outputs on `functions` inputs, and compare `new` ones with the reference.
 
     Return the row, and the model.
@@ -163,7 +165,7 @@ def measure(
     model.fit(u, module.equation(), module.POINTS, sensors=module.SENSORS)
     seconds = perf_counter() - begun
     errors = compare(problem, model.predict(module.inputs(new, seed + 1)), module.reference(new, seed + 1))
-    row = Measured(
+    row = GalleryRow(
         name=problem.name,
         functions=functions,
         error=max(errors.values()),
@@ -180,7 +182,7 @@ def measure(
     return row, model
 
 
-def compare(problem: Problem, predicted: Any, truth: Any) -> dict[str, float]:
+def compare(problem: GalleryProblem, predicted: Any, truth: Any) -> dict[str, float]:
     """Return relative errors by unknown; of a flow away from the corners, of a pressure up to a constant."""
     if not isinstance(truth, dict):
         return {"s": relative_l2(predicted, truth)}
@@ -194,7 +196,7 @@ def compare(problem: Problem, predicted: Any, truth: Any) -> dict[str, float]:
     return errors
 
 
-def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> None:
+def write_picture(problem: GalleryProblem, model: Any, path: Path, seed: int = 0) -> None:
     """Draw the prediction for a typical new function and the reference to a PNG file."""
     n, module = _PICTURE_FUNCTIONS, problem.module
     u, truth = module.inputs(n, seed + 1), module.reference(n, seed + 1)
@@ -206,7 +208,7 @@ def write_picture(problem: Problem, model: Any, path: Path, seed: int = 0) -> No
     pyplot.close(figure)
 
 
-def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figure:
+def picture(problem: GalleryProblem, u: np.ndarray, predicted: Any, truth: Any) -> Figure:
     """Draw the one of the functions u (n, m) with solutions (n, M) that has the median error."""
     fields = _fields(problem, predicted, truth)
     predictions, references = fields[0][1:3]
@@ -235,7 +237,7 @@ def picture(problem: Problem, u: np.ndarray, predicted: Any, truth: Any) -> Figu
     return figure
 
 
-def _fields(problem: Problem, predicted: Any, truth: Any) -> list[tuple[str, Any, Any, np.ndarray]]:
+def _fields(problem: GalleryProblem, predicted: Any, truth: Any) -> list[tuple[str, Any, Any, np.ndarray]]:
     """Return name, predictions and references (n, M) of each field, and which points set the colours.
 
     A flow has two fields. Its pressure is unbounded in the upper corners, and known up to a constant.

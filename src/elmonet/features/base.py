@@ -202,6 +202,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             settings["random_state"] = getattr(self, "seed_", settings["random_state"])
         return settings
 
+    def restore(self, input_shape: tuple[int, ...], dtype: Any, fitted: dict[str, Any]) -> None:
+        """Restore what `fit` learned, by attribute name; derive the rest, unless weights are among it."""
+        self.input_shape_, self.n_features_in_, self.dtype_ = input_shape, input_shape[0], dtype
+        self.__dict__.update(fitted)
+        if "weights_" not in fitted:
+            self.derive()
+
     @classmethod
     def from_stored(cls, settings: dict[str, Any]) -> Self:
         """Return an unfitted map from the settings of a model file, where sequences have become tuples."""
@@ -237,6 +244,11 @@ class RandomMap(FeatureMap):
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self.seed_ = seed_from(self.random_state)
         self.derive()
+
+    def restore(self, input_shape: tuple[int, ...], dtype: Any, fitted: dict[str, Any]) -> None:
+        """Restore what `fit` learned; a file keeps the seed as `random_state`."""
+        self.seed_ = self.random_state
+        super().restore(input_shape, dtype, fitted)
 
     def derive(self) -> None:
         """Draw `weights_` from `seed_`: the same seed gives the same bits."""

@@ -72,20 +72,13 @@ def restore_map(record: dict[str, Any], prefix: str, arrays: dict[str, np.ndarra
     part = build(record)
     if not isinstance(part, FeatureMap):
         raise FileError(f"the file names {record['class']!r} as a feature map, and it is a solver.")
-    part.input_shape_, part.dtype_ = tuple(record["input_shape"]), np.dtype(record["dtype"])
-    part.n_features_in_ = part.input_shape_[0]
-    for name in record["arrays"]:
-        setattr(part, name, arrays[f"{prefix}.{name}"])
+    fitted: dict[str, Any] = {name: arrays[f"{prefix}.{name}"] for name in record["arrays"]}
     if "members" in record:
-        part.members_ = [
-            restore_map(member, f"{prefix}.{i}", arrays) for i, member in enumerate(record["members"])
-        ]
-    if isinstance(part, RandomMap):
-        part.seed_ = part.random_state
+        members = enumerate(record["members"])
+        fitted["members_"] = [restore_map(member, f"{prefix}.{i}", arrays) for i, member in members]
     if "n_weights" in record:
-        part.weights_ = [arrays[f"{prefix}.weights_.{i}"] for i in range(record["n_weights"])]
-    else:
-        part.derive()
+        fitted["weights_"] = [arrays[f"{prefix}.weights_.{i}"] for i in range(record["n_weights"])]
+    part.restore(tuple(record["input_shape"]), np.dtype(record["dtype"]), fitted)
     if isinstance(part, RandomMap) and digest(part.weights_) != record["drawn"]:
         raise FileError(
             f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "

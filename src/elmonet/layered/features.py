@@ -193,6 +193,7 @@ class LayerFeatures:
     training : the training grid, whose steps are the unit of the windows.
     channels : numbers of channels of u, of s, and of updates.
     mean, deviation : of the columns of z.
+    stored : A and b from a file; None to draw them from the seed.
     """
 
     settings: LayerSettings
@@ -201,6 +202,7 @@ class LayerFeatures:
     channels: tuple[int, int, int]
     mean: np.ndarray
     deviation: np.ndarray
+    stored: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
     def of(cls, settings: LayerSettings, seed: int, training: Grid, fields: Fields) -> LayerFeatures:
@@ -242,6 +244,8 @@ class LayerFeatures:
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """A (columns of z, p), normal times Gaussian windows, and b (p,), uniform."""
+        if self.stored is not None:
+            return self.stored
         r, rng = self.settings, np.random.default_rng(self.seed)
         A = rng.standard_normal((len(self.mean), r.width))
         b = rng.uniform(-1, 1, r.width) * r.scale

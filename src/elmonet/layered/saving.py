@@ -126,10 +126,9 @@ def _restored_layer(
 ) -> Layer:
     recipe = LayerSettings(**_tuples(record["recipe"]))
     channels = tuple(record["channels"])
-    kept = (arrays[f"layer{k}.{name}"] for name in ("mean", "deviation"))
-    features = LayerFeatures(recipe, record["seed"], grid, channels, *kept)
-    if f"layer{k}.A" in arrays:
-        features.__dict__["weights"] = arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]
+    mean, deviation = arrays[f"layer{k}.mean"], arrays[f"layer{k}.deviation"]
+    stored = (arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]) if f"layer{k}.A" in arrays else None
+    features = LayerFeatures(recipe, record["seed"], grid, channels, mean, deviation, stored)
     if digest(list(features.weights)) != record["drawn"]:
         raise FileError(
             f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "

@@ -9,7 +9,7 @@ from typing import Any
 
 from elmonet.auto.model import SOLVING
 from elmonet.checks import choice, positive_integer
-from elmonet.equations.gallery import GALLERY, SOURCES, Problem, measure, write_picture
+from elmonet.equations.gallery import GALLERY, SOURCES, GalleryProblem, measure, write_picture
 from elmonet.errors import MissingExtra
 from elmonet.paper.run import as_json, run_info, step_progress
 from elmonet.paper.tables import Table
@@ -107,7 +107,7 @@ def physics_table(results: dict[str, Any]) -> Table:
     return Table("Operators from equations alone, next to published numbers", columns, rows, notes)
 
 
-def _row(problem: Problem, record: dict[str, Any]) -> tuple[str, ...]:
+def _row(problem: GalleryProblem, record: dict[str, Any]) -> tuple[str, ...]:
     solving, learning = record["solving"], record["seconds"] - record["solving"]
     return (
         f"{problem.title}, {problem.formula}",
@@ -122,7 +122,7 @@ def _seconds(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
-def _cost(problem: Problem, functions: int | None) -> float:
+def _cost(problem: GalleryProblem, functions: int | None) -> float:
     choosing, thousand = _COSTS[problem.name]
     return choosing + thousand * (functions or problem.functions) / 1000
 

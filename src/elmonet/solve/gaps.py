@@ -128,7 +128,7 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
     for number, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == number)
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
-        if len(missing) <= len(present) or not isinstance(shrinkage, _Dual):
+        if len(missing) <= len(present) or not isinstance(shrinkage, _DualShrinkage):
             x = _solved(shrinkage.among(missing), -shrunk[np.ix_(missing, own)])
         else:
             weights = Cholesky(shrinkage.gram(present, present), shrinkage.alpha).solve(
@@ -193,8 +193,12 @@ class FeatureGram:
             key = fitted.tobytes()
             if key not in self._spectra:
                 self._spectra[key] = Spectrum.from_svd(self.B[:, fitted])
-            return _Spectral(self, alpha, self._spectra[key])
-        return _Dual(self, alpha, np.flatnonzero(fitted)) if self.dual else _Primal(self, alpha, fitted)
+            return _SpectralShrinkage(self, alpha, self._spectra[key])
+        return (
+            _DualShrinkage(self, alpha, np.flatnonzero(fitted))
+            if self.dual
+            else _PrimalShrinkage(self, alpha, fitted)
+        )
 
 
 class Shrinkage:
@@ -221,7 +225,7 @@ class Shrinkage:
         return product(self.features.B[:, others].T, self.coefficients(P))
 
 
-class _Dual(Shrinkage):
+class _DualShrinkage(Shrinkage):
     """``I - H = alpha (K + alpha)^-1`` with ``K = B'B``, without cancellation."""
 
     method = "cholesky"
@@ -253,7 +257,7 @@ class _Dual(Shrinkage):
         return product(between, self._cholesky.solve(P))
 
 
-class _Primal(Shrinkage):
+class _PrimalShrinkage(Shrinkage):
     """``I - H`` from the Cholesky factor L of ``B B' + alpha``, with ``H = R'R`` and ``R = L^-1 B``."""
 
     method = "cholesky"
@@ -276,7 +280,7 @@ class _Primal(Shrinkage):
         return self._cholesky.solve(product(self.B, P))
 
 
-class _Spectral(Shrinkage):
+class _SpectralShrinkage(Shrinkage):
     """``I - H = (I - V V') + V diag(alpha / (s^2 + alpha)) V'``, for alphas that no Gram matrix resolves."""
 
     method = "svd"

@@ -20,13 +20,22 @@ class Spectrum:
     singular values below sqrt(eps) times the largest) or `from_svd` (sees them down to eps).
     """
 
-    def __init__(self, B: np.ndarray, values: np.ndarray, U: Any, V: Any, cutoff: float, method: str):
+    def __init__(
+        self,
+        B: np.ndarray,
+        values: np.ndarray,
+        U: Any,
+        V: Any,
+        cutoff: float,
+        method: str,
+        reflectors: Any = None,
+    ):
         self.B, self.values, self._U, self._V = B, values, U, V
         self.s = np.sqrt(values)
         self.cutoff, self.method = cutoff, method
         self.largest = float(values[0])
         self.rank = int(np.count_nonzero(self.s > (cutoff or default_cutoff(B)) * self.s[0]))
-        self._reflectors: Any = None  # Q of B = Q R, if U is that of R
+        self._reflectors = reflectors  # Q of B = Q R, if U is that of R
 
     @classmethod
     def from_gram(cls, B: np.ndarray) -> Spectrum:
@@ -55,18 +64,13 @@ class Spectrum:
             U, s, Vt = svd(R, full_matrices=False, check_finite=False)
         except LinAlgError:  # divide and conquer very rarely fails where QR iterations do not
             U, s, Vt = svd(R, full_matrices=False, check_finite=False, lapack_driver="gesvd")
-        spectrum = cls(B, s**2, U, Vt.T, 0.0, "svd")
-        spectrum._reflectors = reflectors
-        return spectrum.truncated(cutoff)
+        return cls(B, s**2, U, Vt.T, 0.0, "svd", reflectors).truncated(cutoff)
 
     def truncated(self, cutoff: float) -> Spectrum:
         """Return this SVD without the singular values below `cutoff` times the largest."""
         kept = self.s >= cutoff * self.s[0]
-        spectrum = Spectrum(
-            self.B, self.values[kept], self._U[:, kept], self._V[:, kept], cutoff, self.method
-        )
-        spectrum._reflectors = self._reflectors
-        return spectrum
+        U, V = self._U[:, kept], self._V[:, kept]
+        return Spectrum(self.B, self.values[kept], U, V, cutoff, self.method, self._reflectors)
 
     @property
     def V(self) -> np.ndarray:
