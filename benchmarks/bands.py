@@ -16,7 +16,6 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-from elmonet.uncertainty.residuals import missed_left_out
 from harness import (
     RESULTS,
     fit_auto,
@@ -29,6 +28,7 @@ from harness import (
 )
 
 from elmonet import ELMDeepONet, InfiniteWidth, problems, relative_l2
+from elmonet.fitting.error_bars import training_residuals
 from elmonet.uncertainty.bands import Bands
 
 OUT, COST = RESULTS / "bands.json", RESULTS / "bands_cost.json"
@@ -57,19 +57,16 @@ def constant_width(model):
     """Return the mean width of constant bands for whole functions at 90 %, from the same residuals."""
     if not hasattr(model, "solution_"):
         return None
-    found, training = model._fitted(), model._training
-    missed = missed_left_out(found, training, model._confident().variance)
-    groups = None if training.groups is None else training.groups.numbers
-    bands = Bands.of(missed, [np.ones((1, 1))], groups)
-    return bands.times(0.9, "function") * float(np.mean(bands.sigma))
+    residuals = training_residuals(model._fitted())
+    bands = Bands.of(residuals.values, [np.ones((1, 1))], residuals.groups)
+    return bands.factor(0.9, "function") * float(np.mean(bands.sigma))
 
 
 def own_width(model, u):
     """Return the mean width of the model's bands on new functions, in the units of its operator."""
-    found, confidence = model._fitted(), model._confident()
-    _, g = confidence.with_coefficients(found.operator, found.seen(found.inputs.rows(model, u)))
-    bands = confidence.bands
-    return bands.times(0.9, "function") / bands.widen * float(np.mean(bands.sigma) * np.mean(g))
+    found = model._fitted()
+    _, spread = found.error_bars.values_and_spread(found, found.query(model, u))
+    return found.error_bars.factor(0.9, "function") / found.error_bars.widen * float(np.mean(spread))
 
 
 def measure(name, folder, functions, seed, layers):
@@ -113,7 +110,7 @@ def cost():
         row = {"case": name}
         calls = [
             partial(model.fit, d.u_train, d.s_train, points=d.points),
-            model._confident,
+            lambda model=model: model._fitted().error_bars,
             partial(model.predict, d.u_test),  # not counted: the first one takes longer
             partial(model.predict, d.u_test),
             partial(model.interval, d.u_test),

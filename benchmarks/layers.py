@@ -29,7 +29,7 @@ LONGER = 10  # FNO training time with --longer, as a multiple of ours
 def layers(data):
     """Return the fitted model and, after each layer, seconds, expected error and test error."""
     total, auto = timed(partial(fit_auto, data.u_train, data.s_train, data.points, layers=None))
-    model, found = auto.best_model_, auto.best_model_._found
+    model, found = auto.best_model_, auto.best_model_._fitted()
     records = model.layers_ if isinstance(model, LayeredELMDeepONet) else []
     seconds = total - sum(record["seconds"] for record in records)
     error = test_error(auto.global_model_, data)
@@ -37,9 +37,8 @@ def layers(data):
     for k, record in enumerate(records):
         seconds += record["seconds"]
         chain = type(found.chain)(found.chain.layers[: k + 1], found.chain.records[: k + 1])
-        model._found = replace(found, chain=chain)
-        rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(model, data)})
-    model._found = found
+        shorter = LayeredELMDeepONet()._adopt(replace(found, chain=chain))
+        rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(shorter, data)})
     return auto, rows
 
 

@@ -28,8 +28,8 @@ def relative_errors(model, u, s):
 
 def row(model, data, kind, u, s=None):
     """Return the flagged fraction, by the inputs alone and in all, and the median error if it is known."""
-    found, inputs = model.best_model_._fitted(), model.best_model_._memory
-    by_inputs = inputs.novelty(found.seen(found.inputs.rows(model.best_model_, u)))
+    found = model._fitted()
+    by_inputs = found.record.novelty(found.query(model, u).Z)
     error = None if s is None else float(np.median(relative_errors(model, u, s)))
     flagged = float(np.mean(model.novelty(u) > THRESHOLD))
     return {
@@ -97,7 +97,7 @@ def false_alarms():
             for seed in range(5):
                 d = draw(n, seed)
                 train, test = (A.reshape(len(A), -1) for A in (d.u_train, d.u_test))
-                wrong.append(Novelty(train).strange(test).mean())
+                wrong.append(Novelty(train).outside(test).mean())
             yield {"data": data, "functions": n, "wrong": float(np.mean(wrong))}
 
 

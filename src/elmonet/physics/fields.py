@@ -165,7 +165,8 @@ class InputFields:
 
     def _with(self, **changes: Any) -> Self:
         changed = copy(self)
-        changed.__dict__.update(changes)
+        for name, value in changes.items():
+            setattr(changed, name, value)
         return changed
 
     def _derivative(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
