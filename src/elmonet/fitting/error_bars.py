@@ -26,7 +26,7 @@ from elmonet.linalg import gram, product
 from elmonet.solve import LEFT_OUT
 from elmonet.solve.observations import folds
 from elmonet.solve.solution import Fit
-from elmonet.uncertainty.bands import Bands, ErrorBars
+from elmonet.uncertainty.bands import BandErrorBars, Bands
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _VALIDATED_AT = 0.9  # coverage of the bands in a report
 
 
 @dataclass(frozen=True)
-class OperatorErrorBars(ErrorBars):
+class OperatorErrorBars(BandErrorBars):
     """Error bars ``q sigma(y) g`` of a fitted operator.
 
     Attributes
@@ -56,16 +56,6 @@ class OperatorErrorBars(ErrorBars):
     bands: Bands
     variance: PosteriorVariance | None = None
     learned: LearnedSize | None = None
-
-    @property
-    def independent(self) -> int:  # type: ignore[override]
-        """Number of independent functions behind the quantiles."""
-        return self.bands.independent
-
-    @property
-    def widen(self) -> float:  # type: ignore[override]
-        """Factor on all widths."""
-        return self.bands.widen
 
     @classmethod
     def from_fit(cls, model: FittedOperator) -> Self | None:
@@ -100,10 +90,6 @@ class OperatorErrorBars(ErrorBars):
         sigma = model.outputs.at_points(self.bands.sigma, query.points)
         spread = sigma * g[:, None] if index is None else sigma * g[index]
         return model.operator.values(coefficients, P, index), spread
-
-    def factor(self, coverage: float, of: str) -> float:
-        """Return the half-width in units of the spread."""
-        return self.bands.factor(coverage, of)
 
     def novelty(self, model: FittedOperator, query: Query) -> np.ndarray | None:
         """Return the standard deviation of each function relative to the largest in training."""

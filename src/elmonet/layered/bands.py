@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from elmonet.layered.features import LayerSettings, Windows, box_of_offsets, resampled
 from elmonet.layered.grid import Grid
-from elmonet.uncertainty.bands import Bands, ErrorBars
+from elmonet.uncertainty.bands import BandErrorBars, Bands
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
 from elmonet.uncertainty.novelty import Novelty
 
@@ -51,7 +51,7 @@ class HeldOutFields:
 
 
 @dataclass(frozen=True)
-class ChainErrorBars(ErrorBars):
+class ChainErrorBars(BandErrorBars):
     """Error bars of a chain: ``+- q g(y)`` times the size of the errors around a point of the training grid.
 
     Attributes
@@ -67,16 +67,6 @@ class ChainErrorBars(ErrorBars):
     sizes: np.ndarray
     least: float
     grid: Grid
-
-    @property
-    def independent(self) -> int:  # type: ignore[override]
-        """Number of independent functions behind the quantiles."""
-        return self.bands.independent
-
-    @property
-    def widen(self) -> float:  # type: ignore[override]
-        """Factor on all widths."""
-        return self.bands.widen
 
     @classmethod
     def of(
@@ -117,10 +107,6 @@ class ChainErrorBars(ErrorBars):
         """Return the outputs as layers see them, and the expected size of their errors."""
         states, update = model.states_and_update(query)
         return states, self.spread(update, query.grid)
-
-    def factor(self, coverage: float, of: str) -> float:
-        """Return the half-width in units of the spread."""
-        return self.bands.factor(coverage, of)
 
     def spread(self, update: np.ndarray, grid: Grid) -> np.ndarray:
         """Return the expected size of errors (n, c, *shape) on a grid, given the last update."""

@@ -38,20 +38,23 @@ class ErrorBars(ABC):
     A method is one subclass; its name is registered, so that a model file can hold it. `model` is a fitted
     model (`elmonet.fitting.fitted.FittedModel`), `query` the functions and points of a prediction.
     Values and spreads are in the units that the model learns: `model.finish` brings them into the user's.
-
-    Attributes
-    ----------
-    independent : number of independent functions, or groups of them, behind the quantiles.
-    widen : factor on all widths, for an error known to be larger than the residuals show.
     """
 
     registry: ClassVar[dict[str, type[ErrorBars]]] = {}
-    independent: int
-    widen: float
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         ErrorBars.registry[cls.__name__] = cls
+
+    @property
+    @abstractmethod
+    def independent(self) -> int:
+        """Number of independent functions, or groups of them, behind the quantiles."""
+
+    @property
+    @abstractmethod
+    def widen(self) -> float:
+        """Factor on all widths, for an error known to be larger than the residuals show."""
 
     @classmethod
     @abstractmethod
@@ -165,6 +168,26 @@ class Bands:
         return cls(
             arrays["sigma"], arrays["functions"], arrays["points"], int(independent), int(scale), float(widen)
         )
+
+
+class BandErrorBars(ErrorBars):
+    """Error bars whose quantiles are those of `bands`."""
+
+    bands: Bands
+
+    @property
+    def independent(self) -> int:
+        """Number of independent functions, or groups of them, behind the quantiles."""
+        return self.bands.independent
+
+    @property
+    def widen(self) -> float:
+        """Factor on all widths."""
+        return self.bands.widen
+
+    def factor(self, coverage: float, of: str) -> float:
+        """Return the half-width in units of the spread."""
+        return self.bands.factor(coverage, of)
 
 
 def checked_coverage(coverage: float) -> float:
