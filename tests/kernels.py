@@ -13,7 +13,10 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+TESTS = Path(__file__).parent
+MARKED = sorted(str(path) for path in TESTS.rglob("test_*.py") if "mark.numerics" in path.read_text("utf-8"))
 NATIVE = "native"  # whatever OpenBLAS finds this machine to be
 ON_THREADS = {1: ("Haswell", "Nehalem", "Sandybridge"), 2: (NATIVE,)}
 ASK = "import json, numpy, scipy.linalg, threadpoolctl; print(json.dumps(threadpoolctl.threadpool_info()))"
@@ -33,7 +36,7 @@ def in_use(env):
 def tested(kernel, threads):
     """Run the tests: a line of the table, and what they printed if some failed."""
     env = environment(kernel, threads)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "numerics", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "numerics", "-p", "no:cacheprovider", *MARKED]
     ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     outcome = re.sub(r"[=\s]*(.*?) in .*", r"\1", ran.stdout.strip().splitlines()[-1])
     line = f"{kernel:12} {', '.join(in_use(env)):24} {threads:7}  {outcome}"

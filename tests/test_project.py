@@ -13,7 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 def test_one_version():
     assert PROJECT["version"] == elmonet.__version__
     assert f"\nversion: {elmonet.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    newest = re.search(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest[1] == elmonet.__version__
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from elmonet import ExtrapolationWarning, InputError
-from elmonet.data import scattered as resample
+from elmonet.data.scattered import resample
 
 
 def test_smooth_functions_at_places_of_their_own():

@@ -203,7 +203,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return settings
 
     def restore(self, input_shape: tuple[int, ...], dtype: Any, fitted: dict[str, Any]) -> None:
-        """Restore what `fit` learned, by attribute name; derive the rest, unless weights are among it."""
+        """Restore a fitted map of a file.
+
+        Parameters
+        ----------
+        input_shape, dtype : shape of one input, and the dtype of features.
+        fitted : what `fit` learned, by attribute name; the rest is derived, unless weights are among it.
+        """
         self.input_shape_, self.n_features_in_, self.dtype_ = input_shape, input_shape[0], dtype
         self.__dict__.update(fitted)
         if "weights_" not in fitted:
@@ -246,7 +252,7 @@ class RandomMap(FeatureMap):
         self.derive()
 
     def restore(self, input_shape: tuple[int, ...], dtype: Any, fitted: dict[str, Any]) -> None:
-        """Restore what `fit` learned; a file keeps the seed as `random_state`."""
+        """Restore `fitted` with `input_shape` and `dtype`; a file keeps the seed as `random_state`."""
         self.seed_ = self.random_state
         super().restore(input_shape, dtype, fitted)
 

@@ -13,7 +13,7 @@ from elmonet.data.scattered import Scattered
 from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.inputs import count_of
-from elmonet.forms.training import is_list_of_points, place_points
+from elmonet.forms.training import Training, is_list_of_points, place_points
 from elmonet.interpolation import interpolate
 from elmonet.layered.bands import ChainErrorBars, HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain
@@ -250,10 +250,11 @@ def _common_points(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, 
     return where, shape or (len(where),)
 
 
-def fitted_first(first: Any, X: Any, y: Any, *, seed: int, **given: Any) -> Any:
+def fitted_first(first: Any, X: Any, y: Any, training: Training, *, seed: int, **given: Any) -> Any:
     """Return a fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone.
 
-    A clone without a seed of its own takes this one, so that a chain with a seed is reproducible.
+    A clone without a seed of its own takes this one, so that a chain with a seed is reproducible. An
+    `ELMDeepONet` without a lift and points of its own sees the same `training` data as the chain.
     """
     if not hasattr(first, "get_params"):
         raise InputError(
@@ -268,6 +269,9 @@ def fitted_first(first: Any, X: Any, y: Any, *, seed: int, **given: Any) -> Any:
         model.set_params(random_state=seed)
     if "layers" in model.get_params():  # of an automatic choice, only the global model
         model.set_params(layers=0)
+    own = model.get_params()
+    if hasattr(model, "_fit_training") and own["lift"] is None and own["points"] is None:
+        return model._fit_training(training)
     model.fit(X, y, **given)
     return getattr(model, "global_model_", model)
 

@@ -124,7 +124,7 @@ class LayeredELMDeepONet(OperatorEstimator):
             first = ("nothing", ELMDeepONet()) if self.first is None else self.first
             given = {"points": points, "sensors": sensors, "groups": groups}
             starts = [
-                None if own == "nothing" else fitted_first(own, X, y, seed=seed, **given)
+                None if own == "nothing" else fitted_first(own, X, y, training, seed=seed, **given)
                 for own in (first if isinstance(first, (tuple, list)) else (first,))
             ]
             model = fit_layers(
