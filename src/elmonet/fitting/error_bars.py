@@ -75,10 +75,10 @@ class OperatorErrorBars(BandErrorBars):
         cls, model: FittedOperator, query: Query, target: np.ndarray, current: Any
     ) -> Self | None:
         """Return error bars from functions with known targets; the scale of functions stays as it is."""
-        if not isinstance(current, cls):
-            bands = Bands.of(target - model.operator.at_training_points(query.Z), [np.ones((1, 1))])
-            return None if bands is None else cls(bands)
         residuals = target - model.operator.at_training_points(query.Z)
+        if not isinstance(current, cls):
+            bands = Bands.of(residuals, [np.ones((1, 1))])
+            return None if bands is None else cls(bands)
         g = current._coefficients_and_scale(model.operator, query.Z)[1]
         bands = Bands.of(residuals, [g[:, None]])
         return None if bands is None else replace(current, bands=replace(bands, scale=current.bands.scale))

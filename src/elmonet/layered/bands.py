@@ -205,14 +205,14 @@ class WindowNovelty:
     measure: Novelty
 
     @classmethod
-    def of(cls, u: np.ndarray, grid: Grid, recipe: LayerSettings) -> Self:
+    def of(cls, u: np.ndarray, grid: Grid, settings: LayerSettings) -> Self:
         """Return the novelty measured by channels u (N, C, *shape) of training functions."""
         rng = np.random.default_rng(0)
         few = rng.permutation(len(u))[: max(1, _TRAINING_WINDOWS // min(grid.size, 64))]
         at = np.sort(rng.permutation(grid.size)[: max(1, _TRAINING_WINDOWS // len(few))])
-        windows = Windows(grid, grid, recipe.reach)
-        seen = _gathered(u[np.sort(few)], windows, recipe.radius, recipe.spacing, at)
-        return cls(recipe.radius, recipe.spacing, grid, Novelty(seen.reshape(-1, seen.shape[-1])))
+        windows = Windows(grid, grid, settings.reach)
+        seen = _gathered(u[np.sort(few)], windows, settings.radius, settings.spacing, at)
+        return cls(settings.radius, settings.spacing, grid, Novelty(seen.reshape(-1, seen.shape[-1])))
 
     def __call__(self, u: np.ndarray, grid: Grid) -> np.ndarray:
         """Return the novelty of each function (n,), from its channels (n, C, *shape) on a grid."""

@@ -169,13 +169,13 @@ class FittedChain(FittedModel):
             start = f"a global model with branch {branch}, error {percent(self.first_error)}"
         choice = [Fact("Starts from", start)]
         for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
-            recipe = layer.features.settings
-            window = " x ".join(str(2 * r + 1) for r in recipe.radius)
+            settings = layer.features.settings
+            window = " x ".join(str(2 * r + 1) for r in settings.radius)
             choice.append(
                 Fact(
                     f"Layer {k + 1}",
                     f"error {percent(record.error)}; windows of {window} values, {record.features} features "
-                    f"({recipe.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s",
+                    f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s",
                 )
             )
         if self.symmetries:

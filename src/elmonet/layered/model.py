@@ -285,11 +285,11 @@ def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights
 def _restored_layer(
     k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
 ) -> Layer:
-    recipe = LayerSettings(**_tuples(record["recipe"]))
+    settings = LayerSettings(**_tuples(record["recipe"]))
     channels = tuple(record["channels"])
     mean, deviation = arrays[f"layer{k}.mean"], arrays[f"layer{k}.deviation"]
     stored = (arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]) if f"layer{k}.A" in arrays else None
-    features = LayerFeatures(recipe, record["seed"], grid, channels, mean, deviation, stored)
+    features = LayerFeatures(settings, record["seed"], grid, channels, mean, deviation, stored)
     if digest(list(features.weights)) != record["drawn"]:
         raise FileError(
             f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
