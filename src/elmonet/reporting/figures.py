@@ -170,6 +170,7 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
 
 def _values(shown: WithBand, ax: Axes) -> None:
     """Draw predicted against true values, with the band of each."""
+    assert shown.truth is not None
     parity(shown.truth, shown.predicted, ax)
     ax.vlines(shown.truth, shown.low, shown.high, color=ORANGE, alpha=0.3)
     titled(ax, f"{shown.name}: {shown.found}")
