@@ -156,7 +156,7 @@ class OperatorData:
         variables: dict[str, Any] = {
             n: (_dims(self, n, array), array) for n, array in self.to_arrays().items()
         }
-        coordinates = {name: variables.pop(name) for name in ("sensors", "points") if name in variables}
+        coordinates = {str(name): variables.pop(name) for name in ("sensors", "points") if name in variables}
         for dimension, labels in (("point_dimension", self.axes), ("component", self.components)):
             if labels is not None:
                 coordinates[dimension] = (dimension, list(labels))
