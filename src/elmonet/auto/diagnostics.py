@@ -76,8 +76,7 @@ def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     freedom = max(1, int(counts[counts > 1].sum() - np.count_nonzero(counts > 1)))
     squares = np.sum((y - mean[which])[repeated] ** 2) / freedom
     per_function = np.mean(np.sum(y.reshape(len(y), -1) ** 2, axis=1)) or 1.0
-    groups = None if training.groups is None else training.groups.of(np.sort(first))
-    merged = replace(training, X=X[np.sort(first)], y=mean, groups=groups)
+    merged = replace(training.of(np.sort(first)), y=mean)
     spread = float(np.sqrt(squares / per_function))
     return merged, Repeats(len(X) - len(first), spread, spread * float(np.sqrt(np.mean(1 / counts))))
 

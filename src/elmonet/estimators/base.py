@@ -15,6 +15,7 @@ from elmonet.errors import InputError
 from elmonet.estimators.active_learning import suggest
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
+from elmonet.fitting.suspects import Suspects
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
 from elmonet.parts import NotFittedError
@@ -183,6 +184,22 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def is_training_function(self, X: Any) -> np.ndarray:
         """Return which of the inputs X are training functions, (N,), bit for bit."""
         return self._fitted().is_training(self, X)
+
+    def suspects(self) -> Suspects:
+        """Return the training pairs that contradict the rest: swapped, mislabelled, broken or noisy ones.
+
+        Functions are judged by fits without the most conspicuous ones. That takes a few fits of the chosen
+        model, once. At least 20 functions are needed.
+
+        Returns
+        -------
+        suspects : their rows, scores and reasons; print it. ``suspects.keep`` selects all other functions.
+
+        Raises
+        ------
+        InputError : for too few functions, and for models that no longer have their training functions.
+        """
+        return self._fitted().suspects
 
     def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
         """Return which candidate inputs to simulate next (active learning).

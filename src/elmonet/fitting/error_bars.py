@@ -136,7 +136,7 @@ class OperatorErrorBars(BandErrorBars):
         assert model.training is not None
         outputs, bands = model.outputs, bars.bands
         training = model.training.of(residuals.functions)
-        y, lift, points = _rows_and_lift(model, training)
+        y, lift, points = rows_and_lift(model, training)
         z = outputs.target(y) - residuals.values
         coverage = min(_VALIDATED_AT, bands.independent / (bands.independent + 1))
         half = bands.factor(coverage, "function") * residuals.sigma(bands)
@@ -300,7 +300,7 @@ def _residuals_of(model: FittedOperator, rows: np.ndarray, y: Any) -> np.ndarray
     return _side_by_side(values - predicted, index, places, outputs)
 
 
-def _rows_and_lift(
+def rows_and_lift(
     model: FittedOperator, training: Training
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return output rows (n, R), their lift (n or 1, R), and own points (n, R, d) if they are scattered."""

@@ -19,6 +19,7 @@ from elmonet.errors import InputError
 from elmonet.features.base import checked_orders
 from elmonet.fitting.error_bars import OperatorErrorBars, Residuals, held_out_residuals
 from elmonet.fitting.operator import Operator
+from elmonet.fitting.suspects import MAX_IN_SUMMARY, Suspects, find_suspects
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
@@ -114,9 +115,31 @@ class FittedModel(ABC):
         return self.known if self.known is not None else self._new_record()
 
     @property
+    @abstractmethod
+    def judge(self) -> FittedOperator | None:
+        """The operator whose left-out residuals judge the training pairs."""
+
+    @cached_property
+    def suspects(self) -> Suspects:
+        """Training pairs that contradict the rest; found when first asked for."""
+        return find_suspects(self.judge)
+
+    @property
     def summary(self) -> Summary | str:
-        """The summary: of whoever chose the model, or its own."""
-        return self.own_summary() if self.words is None else self.words
+        """The summary: of whoever chose the model, or its own; with suspects, if there are any."""
+        summary = self.own_summary() if self.words is None else self.words
+        found = self._suspects_in_words()
+        return summary if isinstance(summary, str) or not found else summary.telling("help", *found)
+
+    def _suspects_in_words(self) -> tuple[Fact, ...]:
+        """Return a line on suspects; nothing if there are none, or if looking for them takes long."""
+        training = None if self.judge is None else self.judge.training
+        if training is None or len(training.X) > MAX_IN_SUMMARY:
+            return ()
+        try:
+            return self.suspects.facts()
+        except InputError:  # too few functions, or none was left out
+            return ()
 
     def require_error_bars(self) -> ErrorBars:
         """Return the error bars, or raise `InputError`."""
@@ -188,7 +211,8 @@ class FittedOperator(FittedModel):
     ----------
     operator, solution : the learned operator, and the account of its solve.
     training : the training data of a fit in memory; None after a fit in blocks and in a file.
-    refit : function that fits the same settings to other training data; None as for `training`.
+    refit : function that fits what was chosen to other training data, where functions are held out.
+    again : function that fits and chooses again from other training data; None as for `training`.
     grouping : why functions were left out in groups, in words.
     groups : number of these groups; None if each function was left out by itself.
     """
@@ -197,6 +221,7 @@ class FittedOperator(FittedModel):
     solution: Solution
     training: Training | None = None
     refit: Callable[[Training], FittedOperator] | None = None
+    again: Callable[[Training], FittedOperator] | None = None
     grouping: str = ""
     groups: int | None = None
 
@@ -210,6 +235,11 @@ class FittedOperator(FittedModel):
             interval = error_interval(solution.errors, M, stated=error, independent=groups)
         estimate = ErrorEstimate(solution.expected_error, interval, solution.error_kind)
         return cls(inputs=inputs, outputs=outputs, solution=solution, estimate=estimate, **more)
+
+    @property
+    def judge(self) -> Self:
+        """The operator itself."""
+        return self
 
     @cached_property
     def held_out(self) -> Residuals | None:

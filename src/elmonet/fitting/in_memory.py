@@ -45,7 +45,11 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
     dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
     Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
-    more: dict[str, Any] = {"training": training, "method": settings.error_bars}
+    more: dict[str, Any] = {
+        "training": training,
+        "method": settings.error_bars,
+        "again": partial(fit_training, settings),
+    }
     if not isinstance(outputs, ScatteredForm) and not training.has_gaps:
         if training.groups is not None:
             groups = len(np.unique(training.groups.numbers))

@@ -32,6 +32,8 @@ class Training:
     y : (N, c M), output functions without the lift, NaN where a value is missing; or a `Scattered`.
     weights : (N,), square roots of the sample weights; None for equal weights.
     groups : functions that are left out together; None if each is left out by itself.
+    rows, total : (N,), the rows of these functions in the data given to `fit`, and how many these are; None
+        if they are all.
     """
 
     X: np.ndarray
@@ -40,6 +42,8 @@ class Training:
     outputs: OutputForm
     weights: np.ndarray | None = None
     groups: Groups | None = None
+    rows: np.ndarray | None = None
+    total: int | None = None
 
     @property
     def has_gaps(self) -> bool:
@@ -50,8 +54,9 @@ class Training:
         """Return some of the functions, by their indices."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else self.groups.of(rows)
-        y = self.outputs.subset(self.y, rows)
-        return replace(self, X=self.X[rows], y=y, weights=weights, groups=groups)
+        y, given = self.outputs.subset(self.y, rows), rows if self.rows is None else self.rows[rows]
+        total = self.total or len(self.X)
+        return replace(self, X=self.X[rows], y=y, weights=weights, groups=groups, rows=given, total=total)
 
 
 def understand(

@@ -170,6 +170,7 @@ def fit_layers(
         symmetries=plan.symmetries,
         windows=WindowNovelty.of(data.u, form.grid, plan.other),
         held_out=HeldOutFields(used[rows], held_out.s, predicted, update, held_out.groups),
+        global_model=next((start for start in starts if start is not None), None),
     )
 
 

@@ -57,6 +57,7 @@ class FittedChain(FittedModel):
     symmetries : symmetries found in the training data.
     windows : novelty of what the layers see.
     held_out : the functions held out of all layers; None in a file.
+    global_model : a fitted `ELMDeepONet`, whether the chain starts from it or not; None in a file.
     """
 
     form: FieldForm
@@ -67,6 +68,7 @@ class FittedChain(FittedModel):
     symmetries: tuple[Symmetry, ...]
     windows: WindowNovelty
     held_out: HeldOutFields | None = None
+    global_model: Any = None
     method: type[ErrorBars] = ChainErrorBars
 
     def query(self, estimator: Any, X: Any, points: Any = None) -> ChainQuery:
@@ -153,6 +155,11 @@ class FittedChain(FittedModel):
 
     def _new_record(self) -> TrainingRecord:
         return TrainingRecord()
+
+    @property
+    def judge(self) -> Any:
+        """A fitted global model: layers hold out few functions."""
+        return None if self.global_model is None else self.global_model._fitted()
 
     def own_summary(self) -> Summary:
         """Return the summary of a chain with given settings."""

@@ -1,0 +1,337 @@
+"""Suspects: training pairs that contradict the rest.
+
+A fit that has seen a wrong pair bends towards it, and its ridge grows until all left-out residuals are alike.
+So the functions with the largest residuals are set aside, the others are fitted again, and all are judged by
+that fit: those in it left out, those aside as new functions. Two more rounds settle who is aside.
+
+The residual of a function is measured by the median over its points, in units of the median over functions
+at each point: wild values at single points, as of heavy-tailed noise, count little. Beyond the median, the
+logarithms of these sizes are compared with an exponential tail, fitted between their median and their 70 %
+quantile, which a quarter of wrong pairs does not reach.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import bdtrc
+
+from elmonet.errors import InputError
+from elmonet.fitting.error_bars import Residuals, rows_and_lift, training_residuals
+from elmonet.forms.training import Training
+from elmonet.linalg import gram, product
+from elmonet.summary import Fact
+
+if TYPE_CHECKING:
+    from elmonet.fitting.fitted import FittedOperator
+
+MIN_FUNCTIONS = 20  # below, quantiles say nothing of a tail
+_ASIDE = 0.15  # part of the functions that is set aside
+_ROUNDS = 3  # fits without those aside; a suspect is one after each of the last two
+_TAIL = 0.7  # quantile that, with the median, fits the tail
+_CHANCE = 0.01  # probability of accusing anyone if nobody is wrong
+_MOST = 0.25  # part of the functions that can be accused
+_MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
+_GAP = 0.4  # between the logarithms of a group of suspects' residuals and all others
+_UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
+_MODES = 1e-3  # smallest mode of the predictions, relative to the largest: beyond, a residual is noise
+_AT_ONE_POINT = 0.9  # of the squares of a residual, at one point
+_MAX_SENSORS = 1500  # above, single sensors are not looked at
+_MIN_ODD = 0.05  # deviation of a sensor's value, in units of its standard deviation
+_SENSOR_NOISE = 1e-6  # variance added to each sensor's, relative to it
+_SHOWN = 20  # rows of a printed table
+_LISTED = 8  # rows in a summary
+MAX_IN_SUMMARY = 2000  # functions, above which a summary does not look for suspects: that takes a few fits
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Training pairs that contradict the rest; print it.
+
+    Attributes
+    ----------
+    functions : (k,), rows of the training data, the most suspect first.
+    scores : (k,), size of the residual that gives each away, in units of a typical one.
+    reasons : (k,), what is wrong, in words, as far as the residual tells.
+    kinds : (k,), which part does not belong: "pair", "output", "output value" or "input value".
+    residuals : (N,), the residual of every function that was judged, in the same units.
+    judged : (N,), rows of these functions.
+    n : number of functions in the training data.
+    """
+
+    functions: np.ndarray
+    scores: np.ndarray
+    reasons: tuple[str, ...]
+    kinds: tuple[str, ...]
+    residuals: np.ndarray
+    judged: np.ndarray
+    n: int
+
+    @property
+    def keep(self) -> np.ndarray:
+        """(n,), True for every function that is no suspect: ``fit(X[keep], y[keep], points)``."""
+        return ~np.isin(np.arange(self.n), self.functions)
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return a line of a summary, if there are any."""
+        rows = ", ".join(map(str, self.functions[:_LISTED])) + ", ..." * (len(self) > _LISTED)
+        words = f"{len(self)} of {self.n} training pairs contradict the rest: row {rows}. See suspects()"
+        return (Fact("Suspects", words),) if len(self) else ()
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __str__(self) -> str:
+        judged = len(self.judged)
+        among = (
+            f"{judged} functions" if judged == self.n else f"{judged} of {self.n} functions that were judged"
+        )
+        if not len(self):
+            return f"No suspects among {among}."
+        rows = zip(self.functions[:_SHOWN], self.scores, self.reasons, strict=False)
+        more = [f"... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        return "\n".join(
+            [
+                f"{len(self)} suspects among {among}. Scores are in units of a typical residual.",
+                "   row      score  reason",
+                *(f"{row:6d}  {score:9.3g}  {reason}" for row, score, reason in rows),
+                *more,
+            ]
+        )
+
+
+def find_suspects(model: FittedOperator | None) -> Suspects:
+    """Return the training pairs that contradict the rest, judged by an operator fitted to them.
+
+    Raises
+    ------
+    InputError : without training data, without left-out residuals, or with too few functions.
+    """
+    if model is None or model.training is None:
+        raise InputError(
+            "suspects are found among the training functions by a global model. This model has none, or no "
+            "training functions: it was loaded from a file, fitted in blocks, or has layers that start from "
+            'nothing (first="nothing"). Fit an ELMDeepONet or an AutoELMDeepONet in memory.'
+        )
+    training, residuals = model.training, training_residuals(model)
+    if residuals is None:
+        raise InputError("this fit leaves no function out, so that it can judge none: use Ridge().")
+    if len(residuals.functions) < MIN_FUNCTIONS:
+        raise InputError(
+            f"telling suspects from chance takes at least {MIN_FUNCTIONS} functions; got "
+            f"{len(residuals.functions)}."
+        )
+    judged = _judged(model, training, residuals)
+    found = {i: judged.reason(i) for i in np.flatnonzero(judged.wrong)}
+    found |= {i: judged.at_one_point(i) for i in np.flatnonzero(judged.spiked & ~judged.wrong)}
+    place = {int(i): k for k, i in enumerate(judged.functions)}
+    for i, (sensor, score) in _odd_sensors(training.X).items():
+        if i in place:
+            words = f"input: value {sensor} does not fit the others"
+            found[place[i]] = _Reason("input value", words, max(score, float(judged.sizes[place[i]])))
+    order = sorted(found, key=lambda i: -found[i].score)
+    return Suspects(
+        judged.rows[np.array(order, int)],
+        np.array([found[i].score for i in order]),
+        tuple(found[i].words for i in order),
+        tuple(found[i].kind for i in order),
+        judged.sizes,
+        judged.rows,
+        training.total or len(training.X),
+    )
+
+
+class _Reason(NamedTuple):
+    """What is wrong with a pair: which part of it, in words, and the size that gives it away."""
+
+    kind: str
+    words: str
+    score: float
+
+
+class _Judged(NamedTuple):
+    """All functions, judged by a fit without the worst.
+
+    functions, rows : (n,), their indices in the fit, and their rows in the training data.
+    truth, predicted : (n, R), outputs in the user's units, NaN where unknown.
+    own_points : whether each function is known at points of its own.
+    scaled : (n, R), sizes of residuals in units of the typical one at each point.
+    sizes : (n,), their medians over the points, in units of the typical function's.
+    wrong, spiked : (n,), which functions contradict the fit, as a whole and at one point.
+    """
+
+    functions: np.ndarray
+    rows: np.ndarray
+    truth: np.ndarray
+    predicted: np.ndarray
+    own_points: bool
+    scaled: np.ndarray
+    sizes: np.ndarray
+    wrong: np.ndarray
+    spiked: np.ndarray
+
+    def at_one_point(self, i: int) -> _Reason:
+        """Return the reason of a function that is off at one point."""
+        k = int(np.nanargmax(self.scaled[i]))
+        words = f"output: value {k} is off by {self.truth[i, k] - self.predicted[i, k]:.3g}"
+        return _Reason("output value", words, float(self.scaled[i, k]))
+
+    def reason(self, i: int) -> _Reason:
+        """Return the change that explains most of a function's residual, if one does."""
+        known = np.isfinite(self.truth[i])
+        y, p = self.truth[i, known], self.predicted[i, known]
+        pp, offset, score = float(p @ p), float(np.mean(y - p)), float(self.sizes[i])
+        factor = float(p @ y) / pp if pp else 0.0
+        left = {
+            ("output", f"output: {factor:.3g} times what was expected"): np.linalg.norm(y - factor * p),
+            ("output", f"output: shifted by {offset:.3g}"): np.linalg.norm(y - p - offset),
+        }
+        if not self.own_points:
+            distance = np.linalg.norm(self.predicted[:, known] - y, axis=1)
+            j = int(np.argmin(distance))
+            left["pair", f"output: fits the input of row {self.rows[j]}"] = distance[j]
+        (kind, words), least = min(left.items(), key=lambda item: item[1])
+        if least > _UNEXPLAINED * np.linalg.norm(y - p):
+            kind, words = "pair", "output and input do not belong together, or one of them is wrong"
+            if not self.own_points and self._inside(y - p, known) < 0.5:
+                kind, words = "output", "output: noise that other outputs do not have"
+        return _Reason(kind, words, score)
+
+    def _inside(self, residual: np.ndarray, known: np.ndarray) -> float:
+        """Return the part of a residual's squares in the modes of the predictions."""
+        P = self.predicted[:, known]
+        P = P - P.mean(axis=0)
+        values, V = eigh(gram(P), lower=True)
+        kept = values > _MODES**2 * values[-1]
+        inside = (V[:, kept].T @ (P @ residual)) / np.sqrt(values[kept])
+        return float(inside @ inside) / float(residual @ residual)
+
+
+def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> _Judged:
+    """Judge all functions by fits without the worst; functions held out of a fit, by that fit alone."""
+    y, lift, points = rows_and_lift(model, training.of(residuals.functions))
+    masks, n = [], len(residuals.functions)
+    values, deviation = residuals.values, _column(residuals.scales[min(1, len(residuals.scales) - 1)], n)
+    for rounds in range(_ROUNDS + 1):
+        predicted = model.outputs.values(model.outputs.target(y) - values) if points is None else y - values
+        scaled = _in_typical_units(values, deviation, predicted)
+        sizes = np.nanmedian(scaled, axis=1)
+        sizes /= np.median(sizes) or 1.0
+        masks.append(_outliers(sizes))
+        if rounds == _ROUNDS or not residuals.left_out or model.again is None:
+            break
+        trusted = np.argsort(np.where(masks[-1], np.inf, sizes), kind="stable")[: n - int(masks[-1].sum())]
+        kept = np.sort(trusted[: len(trusted) - int(_ASIDE * len(trusted))])
+        with warnings.catch_warnings():  # what the fit had to say was said of all functions
+            warnings.simplefilter("ignore")
+            values, deviation = _judged_by(model.again(training.of(kept)), training, kept)
+    # Beside rounding, residuals are compared with each other alone.
+    floor = np.sqrt(np.finfo(model.outputs.dtype).eps) * np.sqrt(np.nanmean(y**2))
+    counts = np.sqrt(np.nanmean((y - predicted) ** 2, axis=1)) > floor
+    largest = np.nanmax(scaled, axis=1)
+    with np.errstate(invalid="ignore"):
+        alone = np.nanmax((y - predicted) ** 2, axis=1) >= _AT_ONE_POINT * np.nansum(
+            (y - predicted) ** 2, axis=1
+        )
+    spiked = _outliers(largest / (np.median(largest) or 1.0)) & alone & counts & (y.shape[1] > 2)
+    wrong = np.logical_and.reduce(masks[-2:]) & counts
+    shown = (y + lift, predicted + lift, points is not None)
+    rows = (np.arange(len(training.X)) if training.rows is None else training.rows)[residuals.functions]
+    return _Judged(residuals.functions, rows, *shown, scaled, sizes, wrong, spiked)
+
+
+def _judged_by(fit: FittedOperator, training: Training, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return residuals (N, R) and standard deviations (N,): of `kept` functions left out, of others as new."""
+    own = training_residuals(fit)
+    assert own is not None
+    assert own.variance is not None
+    n = len(training.X)
+    aside = np.setdiff1d(np.arange(n), kept)
+    Z = fit.seen(training.X[aside])
+    values, deviation = np.empty((n, own.values.shape[1])), np.empty(n)
+    values[kept], deviation[kept] = own.values, _column(own.scales[1], len(kept))
+    values[aside] = fit.outputs.target(training.y[aside]) - fit.operator.at_training_points(Z)
+    deviation[aside] = np.sqrt(own.variance.with_coefficients(fit.operator, Z)[1])
+    return values, deviation
+
+
+def _column(scale: np.ndarray, n: int) -> np.ndarray:
+    return np.broadcast_to(scale[:, 0], (n,))
+
+
+def _in_typical_units(values: np.ndarray, deviation: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the sizes of residuals (n, R), in units of the median over functions at each point.
+
+    Functions may differ in what to expect: by their standard deviation, by their size, by both, or not at
+    all. The measure with the narrowest distribution is taken.
+    """
+    size = np.sqrt(np.nanmean(predicted**2, axis=1))
+    size = np.maximum(size, 1e-3 * np.median(size) + np.finfo(float).tiny)
+    best, narrowest = np.abs(values), np.inf
+    for expected in (np.ones_like(size), deviation, size, deviation * size):
+        scaled = np.abs(values) / expected[:, None]
+        typical = np.nanmedian(scaled, axis=0)
+        scaled /= np.maximum(typical, 1e-3 * np.sqrt(np.nanmean(typical**2)) + np.finfo(float).tiny)
+        spread = _tail(np.nanmedian(scaled, axis=1))
+        if spread < narrowest:
+            best, narrowest = scaled, spread
+    return best
+
+
+def _tail(sizes: np.ndarray) -> float:
+    """Return the scale of the exponential tail of the logarithms of sizes (n,)."""
+    middle, upper = np.log(np.maximum(np.quantile(sizes, (0.5, _TAIL)), np.finfo(float).tiny))
+    return max(float(upper - middle) / np.log(0.5 / (1 - _TAIL)), 1e-3)
+
+
+def _outliers(sizes: np.ndarray) -> np.ndarray:
+    """Return which sizes (n,), in units of their median, lie beyond the tail of the others.
+
+    One by one, if so large a size is unlikely among n; or as a group above a gap, if so many are unlikely.
+    """
+    n, order = len(sizes), np.argsort(-sizes, kind="stable")
+    logs = np.log(np.maximum(sizes[order], np.finfo(float).tiny))
+    chance = 0.5 * np.exp(-np.maximum(logs, 0) / _tail(sizes))
+    count = np.arange(1, n + 1)
+    unlikely = bdtrc(count - 1, n, chance) < _CHANCE
+    gap = np.append(-np.diff(logs) >= _GAP, False)
+    possible = (count <= _MOST * n) & (logs >= np.log(_MIN_RATIO))
+    group = count[possible & unlikely & gap].max(initial=0)
+    wrong = np.zeros(n, bool)
+    wrong[order] = (count <= group) | (possible & (n * chance < _CHANCE))
+    return wrong
+
+
+def _odd_sensors(X: np.ndarray) -> dict[int, tuple[int, float]]:
+    """Return functions with one input value that the other values of the function contradict.
+
+    By a normal distribution of the inputs, a value given all others of its function deviates by
+    ``(P z)_k / P_kk``, P the inverse of the correlation matrix. It is estimated from the functions that
+    deviate least. Each entry is the index of the value, and its deviation in units of a typical one.
+    """
+    X = X.reshape(len(X), -1).astype(float)
+    deviation = X.std(axis=0)
+    varies = np.flatnonzero(deviation > 1e-12 * np.abs(X).max(axis=0))
+    n, m = len(X), len(varies)
+    if not 2 < m <= _MAX_SENSORS:
+        return {}
+    z = (X[:, varies] - np.median(X[:, varies], axis=0)) / deviation[varies]
+    kept = np.arange(n)
+    for _ in range(_ROUNDS):
+        values, V = eigh(gram(z[kept].T) / len(kept), lower=True)
+        values = np.maximum(values, 0) + _SENSOR_NOISE
+        if 3 * np.count_nonzero(values > 2 * _SENSOR_NOISE) > n:
+            return {}  # too few functions to tell what belongs together
+        P = product(V / values, V.T)
+        odd = np.abs(product(z, P)) / np.diagonal(P)
+        scaled = odd / np.maximum(np.median(odd, axis=0), 1e-12)
+        largest = scaled.max(axis=1)
+        kept = np.sort(np.argsort(largest, kind="stable")[: n - int(_ASIDE * n)])
+    which = scaled.argmax(axis=1)
+    counts = odd[np.arange(n), which] >= _MIN_ODD
+    found = np.flatnonzero(_outliers(largest / np.median(largest)) & counts)
+    return {int(i): (int(varies[which[i]]), float(largest[i])) for i in found}
