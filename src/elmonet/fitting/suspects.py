@@ -36,7 +36,6 @@ _TAIL = 0.7  # quantile that, with the median, fits the tail
 _CHANCE = 0.01  # probability of accusing anyone if nobody is wrong
 _MOST = 0.25  # part of the functions that can be accused
 _MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
-_GAP = 0.4  # between the logarithms of a group of suspects' residuals and all others
 _UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
 _MODES = 1e-3  # smallest mode of the predictions, relative to the largest: beyond, a residual is noise
 _AT_ONE_POINT = 0.9  # of the squares of a residual, at one point
@@ -245,7 +244,7 @@ def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> 
 
 
 def _judged_by(fit: FittedOperator, training: Training, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return residuals (N, R) and standard deviations (N,): of `kept` functions left out, of others as new."""
+    """Return residuals (N, R) and standard deviations (N,): of `kept` functions left out, others as new."""
     own = training_residuals(fit)
     assert own is not None
     assert own.variance is not None
@@ -291,14 +290,16 @@ def _tail(sizes: np.ndarray) -> float:
 def _outliers(sizes: np.ndarray) -> np.ndarray:
     """Return which sizes (n,), in units of their median, lie beyond the tail of the others.
 
-    One by one, if so large a size is unlikely among n; or as a group above a gap, if so many are unlikely.
+    One by one, if so large a size is unlikely among n. Or as a group of k above a gap, if k sizes so large
+    are unlikely, and so is the gap: that of an exponential tail is exponential, with 1 / k of its scale.
     """
     n, order = len(sizes), np.argsort(-sizes, kind="stable")
     logs = np.log(np.maximum(sizes[order], np.finfo(float).tiny))
-    chance = 0.5 * np.exp(-np.maximum(logs, 0) / _tail(sizes))
+    scale = _tail(sizes)
+    chance = 0.5 * np.exp(-np.maximum(logs, 0) / scale)
     count = np.arange(1, n + 1)
     unlikely = bdtrc(count - 1, n, chance) < _CHANCE
-    gap = np.append(-np.diff(logs) >= _GAP, False)
+    gap = np.append(-np.diff(logs), 0.0) * count / scale > np.log(_MOST * n / _CHANCE)
     possible = (count <= _MOST * n) & (logs >= np.log(_MIN_RATIO))
     group = count[possible & unlikely & gap].max(initial=0)
     wrong = np.zeros(n, bool)
