@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from elmonet import __version__
-from elmonet.cli import compare, doctor, files, fit, plot, predict, reproduce
+from elmonet.cli import check, compare, doctor, files, fit, plot, predict, reproduce
 from elmonet.cli.console import Stopped, complain, plain_warnings
 from elmonet.errors import ElmonetError
 
@@ -27,6 +27,7 @@ for verb in (
     compare.compare,
     predict.suggest,
     files.info,
+    check.check,
     plot.plot,
     files.make,
     files.convert,

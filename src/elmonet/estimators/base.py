@@ -223,7 +223,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def summary(self) -> str:
         """Return what error to expect, what was chosen, and the data, in words."""
-        return str(self._fitted().summary)
+        return str(self._fitted().summary_with_suspects())
 
     def report(self, path: str | os.PathLike[str], X: Any = None, y: Any = None) -> None:
         """Write a report to share: one self-contained HTML page.

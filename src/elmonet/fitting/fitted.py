@@ -126,20 +126,26 @@ class FittedModel(ABC):
 
     @property
     def summary(self) -> Summary | str:
-        """The summary: of whoever chose the model, or its own; with suspects, if there are any."""
-        summary = self.own_summary() if self.words is None else self.words
-        found = self._suspects_in_words()
-        return summary if isinstance(summary, str) or not found else summary.telling("help", *found)
+        """The summary: of whoever chose the model, or its own."""
+        return self.own_summary() if self.words is None else self.words
 
-    def _suspects_in_words(self) -> tuple[Fact, ...]:
-        """Return a line on suspects; nothing if there are none, or if looking for them takes long."""
+    def summary_with_suspects(self) -> Summary | str:
+        """Return the summary with a line on suspect training pairs, if there are any and it takes no time."""
+        summary = self.summary
+        found = None if isinstance(summary, str) or summary.equation else self.suspects_if_quick()
+        if found is None or isinstance(summary, str):
+            return summary
+        return summary.telling("help", *found.facts())
+
+    def suspects_if_quick(self) -> Suspects | None:
+        """Return suspects unless looking for them takes long; None if the pairs cannot be judged."""
         training = None if self.judge is None else self.judge.training
         if training is None or len(training.X) > MAX_IN_SUMMARY:
-            return ()
+            return None
         try:
-            return self.suspects.facts()
+            return self.suspects
         except InputError:  # too few functions, or none was left out
-            return ()
+            return None
 
     def require_error_bars(self) -> ErrorBars:
         """Return the error bars, or raise `InputError`."""

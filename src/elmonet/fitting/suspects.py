@@ -39,6 +39,7 @@ _MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
 _UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
 _MODES = 1e-3  # smallest mode of the predictions, relative to the largest: beyond, a residual is noise
 _AT_ONE_POINT = 0.9  # of the squares of a residual, at one point
+_MIN_VALUES = 8  # values of a function, below which none stands out
 _MAX_SENSORS = 1500  # above, single sensors are not looked at
 _MIN_ODD = 0.05  # deviation of a sensor's value, in units of its standard deviation
 _SENSOR_NOISE = 1e-6  # variance added to each sensor's, relative to it
@@ -95,7 +96,8 @@ class Suspects:
         more = [f"... and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
         return "\n".join(
             [
-                f"{len(self)} suspects among {among}. Scores are in units of a typical residual.",
+                f"{len(self)} suspect{'' if len(self) == 1 else 's'} among {among}. Scores are in units of a "
+                "typical residual.",
                 "   row      score  reason",
                 *(f"{row:6d}  {score:9.3g}  {reason}" for row, score, reason in rows),
                 *more,
@@ -125,8 +127,8 @@ def find_suspects(model: FittedOperator | None) -> Suspects:
             f"{len(residuals.functions)}."
         )
     judged = _judged(model, training, residuals)
-    found = {i: judged.reason(i) for i in np.flatnonzero(judged.wrong)}
-    found |= {i: judged.at_one_point(i) for i in np.flatnonzero(judged.spiked & ~judged.wrong)}
+    found = {i: judged.reason(i) for i in np.flatnonzero(judged.wrong).tolist()}
+    found |= {i: judged.at_one_point(i) for i in np.flatnonzero(judged.spiked & ~judged.wrong).tolist()}
     place = {int(i): k for k, i in enumerate(judged.functions)}
     for i, (sensor, score) in _odd_sensors(training.X).items():
         if i in place:
@@ -231,12 +233,9 @@ def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> 
     # Beside rounding, residuals are compared with each other alone.
     floor = np.sqrt(np.finfo(model.outputs.dtype).eps) * np.sqrt(np.nanmean(y**2))
     counts = np.sqrt(np.nanmean((y - predicted) ** 2, axis=1)) > floor
-    largest = np.nanmax(scaled, axis=1)
-    with np.errstate(invalid="ignore"):
-        alone = np.nanmax((y - predicted) ** 2, axis=1) >= _AT_ONE_POINT * np.nansum(
-            (y - predicted) ** 2, axis=1
-        )
-    spiked = _outliers(largest / (np.median(largest) or 1.0)) & alone & counts & (y.shape[1] > 2)
+    squares = np.nan_to_num((y - predicted) ** 2)
+    alone = squares.max(axis=1) >= _AT_ONE_POINT * squares.sum(axis=1)
+    spiked = _has_spike(scaled) & alone & counts
     wrong = np.logical_and.reduce(masks[-2:]) & counts
     shown = (y + lift, predicted + lift, points is not None)
     rows = (np.arange(len(training.X)) if training.rows is None else training.rows)[residuals.functions]
@@ -305,6 +304,19 @@ def _outliers(sizes: np.ndarray) -> np.ndarray:
     wrong = np.zeros(n, bool)
     wrong[order] = (count <= group) | (possible & (n * chance < _CHANCE))
     return wrong
+
+
+def _has_spike(scaled: np.ndarray) -> np.ndarray:
+    """Return which functions (n,) have a value far beyond the tail of all values (n, R), in units of each."""
+    own = scaled / np.maximum(np.nanmedian(scaled, axis=1, keepdims=True), np.finfo(float).tiny)
+    values = np.log(np.maximum(own[np.isfinite(own)], np.finfo(float).tiny))
+    if len(values) < _MIN_VALUES * len(own):
+        return np.zeros(len(own), bool)
+    low, high = np.quantile(values, (0.9, 0.99))
+    scale = max((high - low) / np.log(10), 1e-3)
+    largest = np.log(np.maximum(np.nanmax(own, axis=1), np.finfo(float).tiny))
+    chance = 0.01 * np.exp(-np.maximum(largest - high, 0) / scale)
+    return (len(values) * chance < _CHANCE) & (largest >= high + np.log(_MIN_RATIO))
 
 
 def _odd_sensors(X: np.ndarray) -> dict[int, tuple[int, float]]:

@@ -1,4 +1,4 @@
-"""Figures of model selection: the leaderboard, and the criterion against alpha."""
+"""Figures of model selection: the leaderboard, the criterion against alpha, and suspect training pairs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elmonet.errors import InputError
+from elmonet.fitting.suspects import Suspects
 from elmonet.parts import require_fitted
 from elmonet.plot.axes import (
     BLUE,
@@ -155,4 +156,42 @@ def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="alpha", ylabel="leave-one-out error" if by_loo else "criterion")
     bare(ax)
     ax.legend(frameon=False)
+    return ax
+
+
+def suspects(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
+    """Draw the residual of every training pair, and mark those that contradict the rest.
+
+    Parameters
+    ----------
+    model : fitted model, or what its ``suspects()`` returned.
+    ax : axes to draw in; None: a new figure.
+    most : largest number of suspects to label with their rows.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InputError : if the model cannot judge its training pairs.
+    """
+    if not isinstance(model, Suspects) and not hasattr(model, "suspects"):
+        raise InputError(
+            f"plot.suspects draws a fitted model, or what its suspects() returned; got {model!r}."
+        )
+    found: Suspects = model if isinstance(model, Suspects) else model.suspects()
+    (ax,) = given_or_new(ax, 1, figsize=(6.5, 3.6))
+    sizes = np.maximum(found.residuals, _SMALLEST_ERROR)
+    accused = np.isin(found.judged, found.functions)
+    ax.semilogy(found.judged[~accused], sizes[~accused], ".", color=BLUE, label="training pairs")
+    if accused.any():
+        ax.semilogy(found.judged[accused], sizes[accused], "o", color=ORANGE, label="suspects")
+    at = dict(zip(found.judged.tolist(), sizes.tolist(), strict=True))
+    for row in found.functions[:most].tolist():
+        ax.annotate(str(row), (row, at[row]), (4, 3), textcoords="offset points", fontsize="small")
+    ax.set(xlabel="row", ylabel="residual / typical residual")
+    titled(ax, f"{len(found)} of {found.n} training pairs contradict the rest")
+    bare(ax)
+    legend_on_top(ax)
     return ax

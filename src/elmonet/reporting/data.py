@@ -9,6 +9,7 @@ import numpy as np
 
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
+from elmonet.fitting.suspects import Suspects
 from elmonet.forms.inputs import count_of
 from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
@@ -77,6 +78,7 @@ class ReportData:
     leaderboard : the candidates that were tried, as `AutoELMDeepONet.leaderboard_`.
     layers : the account of each layer, as `LayeredELMDeepONet.layers_`.
     physics : of an equation, as `AutoELMDeepONet.physics_`.
+    suspects : training pairs that contradict the rest; None if they cannot be judged.
     """
 
     model: str
@@ -91,6 +93,7 @@ class ReportData:
     leaderboard: tuple[dict[str, Any], ...] = ()
     layers: tuple[dict[str, Any], ...] = ()
     physics: Any = None
+    suspects: Suspects | None = None
 
 
 def report_data(estimator: Any) -> ReportData:
@@ -113,6 +116,7 @@ def report_data(estimator: Any) -> ReportData:
         leaderboard=tuple(getattr(estimator, "leaderboard_", ())),
         layers=tuple(dict(vars(record)) for record in model.chain.records) if hasattr(model, "chain") else (),
         physics=physics,
+        suspects=None if physics is not None else model.suspects_if_quick(),
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from elmonet.errors import InputError
-from elmonet.plot.choices import leaderboard, ridge_path
+from elmonet.fitting.suspects import Suspects
+from elmonet.plot.choices import leaderboard, ridge_path, suspects
 from elmonet.plot.functions import parity
 from elmonet.reporting.data import ReportData, Shown, TestScore, evaluate, report_data, shown_test
 from elmonet.reporting.figures import (
@@ -32,6 +33,7 @@ from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
 _PACKAGES = ("numpy", "scipy", "scikit-learn")  # whose versions numbers depend on
 _MAX_COMPONENTS = 4  # components that are drawn
 _COLUMNS = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
+_MAX_SUSPECTS = 30  # rows of the table of suspects
 _MAX_CANDIDATES = 10  # rows of the table of candidates
 
 
@@ -73,6 +75,7 @@ def report(
         *_error(data, shown, tested),
         *_data(data, file, understood),
         *_choice(data),
+        *_suspects(data.suspects),
         *([] if data.physics is None else _equation(data.physics)),
         *bands_section(shown, tested),
         *_functions(data, shown),
@@ -142,6 +145,26 @@ def _choice(data: ReportData) -> list[Markup]:
         caption = "Choice of the ridge parameter alpha."
         parts.append(picture(one(lambda ax: ridge_path(solution, ax)), caption))
     return parts
+
+
+def _suspects(found: Suspects | None) -> list[Markup]:
+    if found is None or not len(found):
+        return []
+    said = (
+        f"{len(found)} of {found.n} training pairs contradict the rest. Look at them before you use the "
+        "model: a swapped, mislabelled or broken pair spoils the predictions around it."
+    )
+    caption = "Residual of every training pair, in units of the typical one; suspects with their rows."
+    shown = zip(found.functions, found.scores, found.reasons, strict=True)
+    cells = [[str(row), f"{score:.3g}", reason] for row, score, reason in shown][:_MAX_SUSPECTS]
+    more = f"The {_MAX_SUSPECTS} worst of {len(found)}." if len(found) > _MAX_SUSPECTS else ""
+    return [
+        element("h2", "Suspect training pairs"),
+        element("p", said),
+        picture(one(lambda ax: suspects(found, ax), 7.0, 3.6), caption),
+        table(cells, ["row", "residual / typical", "reason"]),
+        *([element("p", more)] if more else []),
+    ]
 
 
 def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:

@@ -1,0 +1,93 @@
+"""elmonet check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from elmonet.checks import choice
+from elmonet.cli import console
+from elmonet.cli.paths import require_data, require_place
+from elmonet.errors import InputError
+
+
+def check(
+    data: Annotated[
+        Path, typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA")
+    ],
+    input: console.InputName = None,
+    output: console.OutputName = None,
+    points: console.PointsName = None,
+    sensors: console.SensorsName = None,
+    index: console.IndexName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
+    missing: Annotated[
+        str, console.option("What to do with NaN in the outputs: raise or ignore.", "WORD")
+    ] = "raise",
+    picture: Annotated[
+        Path | None, console.option("Picture to write: the residual of every pair.", "FILE")
+    ] = None,
+    seed: Annotated[int, console.seed_option("Seed of all random numbers.")] = 0,
+    json: Annotated[
+        bool,
+        console.json_option("understood, functions, suspects (row, score, kind, reason), picture"),
+    ] = False,
+) -> None:
+    """Find training pairs that contradict the rest: swapped, mislabelled, broken or noisy ones.
+
+    A model is chosen automatically, without layers. Each pair is then judged by a fit that has not seen it,
+    nor the most conspicuous other pairs. Rows are counted from 0. elmonet fit --without-suspects leaves
+    these pairs out of a fit.
+
+    **Examples**
+
+    elmonet check data.npz
+
+    elmonet check data.npz --picture suspects.png
+    """
+    from elmonet import AutoELMDeepONet
+    from elmonet.cli.inputs import read_functions
+    from elmonet.progress import progress_bar
+
+    require_data(data)
+    choice(missing, "--missing", ("raise", "ignore"))
+    if picture is not None:
+        require_place(picture, data)
+    printer, options = console.Printer(json), console.read_options(locals())
+    functions = read_functions(printer, data, options)
+    with progress_bar() as progress:
+        model = AutoELMDeepONet(layers=0, missing=missing, progress=progress, random_state=seed)
+        fit_functions(model, functions)
+    found = model.suspects()
+    printer.line(str(found))
+    rows = zip(found.functions.tolist(), found.scores.tolist(), found.kinds, found.reasons, strict=True)
+    names = ("row", "score", "kind", "reason")
+    printer.value(functions=found.n, suspects=[dict(zip(names, row, strict=True)) for row in rows])
+    if picture is not None:
+        _draw(found, picture)
+        printer.value(picture=str(picture))
+        printer.line(f"wrote {picture}")
+    printer.finish()
+
+
+def fit_functions(model: Any, data: Any, groups: Any = None) -> Any:
+    """Fit a model to the training functions of a file."""
+    from elmonet.cli.inputs import named_outputs
+
+    sensors = None if isinstance(data.u_train, dict) else data.sensors
+    return model.fit(
+        data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=groups
+    )
+
+
+def _draw(found: Any, path: Path) -> None:
+    from elmonet import plot
+
+    figure: Any = plot.suspects(found).figure
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:  # an ending that matplotlib does not write
+        raise InputError(f"{str(path)!r} cannot be drawn: {error}") from None
