@@ -204,7 +204,7 @@ def make(
     settings: dict[str, Any] = {"noise": noise} if noise else {}
     data = getattr(problems, name)(n_train, n_test, seed=seed, **settings)
     arrays = data.to_arrays()
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     shapes = {name: array.shape for name, array in arrays.items()}
     printer.value(problem=name, n_train=n_train, n_test=n_test, arrays=shapes, wrote=str(out))
     printer.line(f"{data!r}\nwrote {out}")
@@ -244,7 +244,7 @@ def convert(
     require_data_place(out, source)
     printer = Printer(json)
     arrays = read_functions(printer, source, read_options(locals())).to_arrays()
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(arrays={name: array.shape for name, array in arrays.items()}, wrote=str(out))
     printer.line(f"wrote {shapes_in_words(arrays)} to {out}")
     printer.finish()

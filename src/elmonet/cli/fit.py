@@ -17,7 +17,6 @@ from elmonet.cli import console
 from elmonet.cli.paths import bytes_on_disk, require_data, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
-from elmonet.store import writable_path
 from elmonet.summary import percent
 
 if TYPE_CHECKING:
@@ -144,14 +143,16 @@ def fit(
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
         model, functions = _search(printer, data, options, settings, groups)
-    model.save(out)
+    wrote = [printer.save(model.save, out)]
+    printer.value(wrote=str(wrote[0]))
     if report is not None:
-        _write_report(printer, report, model, data, functions)
-    if checkpoint is not None:
-        writable_path(checkpoint).unlink(missing_ok=True)
+        wrote.append(printer.save(partial(_write_report, printer, model, data, functions), report))
+        printer.value(report=str(wrote[1]))
+    if checkpoint is not None and wrote[0] == out:
+        checkpoint.resolve().unlink(missing_ok=True)
     seconds = perf_counter() - begun
-    printer.value(seconds=seconds, wrote=str(out))
-    printer.line(f"{seconds:.1f} s; wrote {out}" + (f" and {report}" if report else ""))
+    printer.value(seconds=seconds)
+    printer.line(f"{seconds:.1f} s; wrote {' and '.join(map(str, wrote))}")
     printer.finish()
 
 
@@ -347,7 +348,7 @@ def _print_solution(printer: console.Printer, model: Any, more: str = "") -> Non
 
 
 def _write_report(
-    printer: console.Printer, report: Path, model: Any, path: Path, functions: OperatorData | None
+    printer: console.Printer, model: Any, path: Path, functions: OperatorData | None, report: Path
 ) -> None:
     """Write the report of a model, of the file it was fitted to, and of the file's test functions."""
     from elmonet.cli.inputs import named_outputs
@@ -359,4 +360,3 @@ def _write_report(
         test = {"X": functions.u_test, "y": truth, "points": functions.points}
     command, understood = shlex.join(["elmonet", *sys.argv[1:]]), printer.values.get("understood", ())
     write_report(model, report, **test, command=command, file=str(path), understood=understood)
-    printer.value(report=str(report))

@@ -79,8 +79,8 @@ def plot(
         raise InputError(other_outputs(model, data))
     shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
-    _save(axes, out)
     printer = console.Printer(json)
+    out = printer.save(lambda place: _save(axes, place), out)
     trained_on, remark = count_training_functions(fitted, u)
     printer.value(function=function, training_function=bool(trained_on), error=error, wrote=str(out))
     remark = remark.replace("all are training functions", "a training function")
@@ -201,4 +201,4 @@ def _save(axes: Any, out: Path) -> None:
     figure = np.ravel(axes)[0].figure
     with atomic_write(out) as new:
         figure.savefig(new, dpi=150, bbox_inches="tight")
-    pyplot.close(figure)
+    pyplot.close(figure)  # not if that failed: it may be written elsewhere

@@ -100,7 +100,7 @@ def predict(
         arrays |= {"index": where.index, "points": where.points}
     elif out.suffix.lower() not in TABLES:
         arrays["points"] = fitted.outputs_.points if where is None else where
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(
         functions=inputs.count, training_functions=trained_on, shapes=shapes, seconds=seconds, wrote=str(out)
     )
@@ -231,7 +231,7 @@ def suggest(
         if out.suffix.lower() not in TABLES:
             chosen = rows_of(inputs.u, indices)
             arrays |= chosen if isinstance(chosen, dict) else {"u": chosen}
-        write_data(out, arrays)
+        out = printer.save(lambda place: write_data(place, arrays), out)
         printer.line(f"wrote {console.shapes_in_words(arrays)} to {out}")
     printer.value(candidates=inputs.count, training_functions=trained_on, indices=indices)
     printer.value(wrote=None if out is None else str(out))
