@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _LINE_WIDTH = 80  # characters
 _UNBROKEN = "\N{NO-BREAK SPACE}"
-_POWERS_OF_TEN_BELOW = 1e-6  # relative error
+_POWERS_OF_TEN_BELOW, _POWERS_OF_TEN_FROM = 1e-6, 1e4  # relative errors
 _TITLES = {
     "error": "Accuracy",
     "help": "Recommendations",
@@ -91,13 +91,28 @@ def _column(facts: Iterable[Fact]) -> int:
 
 
 def percent(error: float, digits: int = 3) -> str:
-    """Format a relative error as a percentage, or as a power of ten if it is tiny.
+    """Format a relative error as a percentage, or as a power of ten if it is tiny or huge.
 
     Examples
     --------
     >>> percent(0.0212), percent(0.000123), percent(25.0), percent(1.62e-15)
     ('2.12 %', '0.0123 %', '2500 %', '1.6e-15')
+    >>> percent(0.996, 2), percent(1.53, 2), percent(0.47, 1), percent(3e7), percent(0)
+    ('100 %', '150 %', '50 %', '3e+07', '0 %')
     """
-    if error < _POWERS_OF_TEN_BELOW:
+    if error and not _POWERS_OF_TEN_BELOW <= error < _POWERS_OF_TEN_FROM:
         return f"{error:.2g}"
-    return f"{100 * error:.0f} %" if error >= 10 else f"{100 * error:.{digits}g} %"
+    if error >= 10:
+        return f"{100 * error:.0f} %"
+    return f"{float(f'{100 * error:.{digits}g}'):g} %"  # rounded first: 99.6 with two digits is 1e+02
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number and a noun.
+
+    Examples
+    --------
+    >>> plural(1, "function"), plural(20, "test function")
+    ('1 function', '20 test functions')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
