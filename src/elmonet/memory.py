@@ -14,20 +14,18 @@ _FLOAT = 8  # bytes
 _INTERPRETER = 300 * 2**20  # bytes of Python and its libraries
 _UNCHECKED = 2**28  # bytes that are allocated without asking how much is free
 _MOST_ROWS, _LEAST_ROWS = 4096, 16  # functions in a block
-_UNITS = {"": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def bytes_of(memory: Any) -> int:
+def bytes_of(memory: Any, name: str = "memory") -> int:
     """Return the number of bytes of a number or a text such as "2GB" or "500 MB" (powers of 1024)."""
     if isinstance(memory, (int, float)) and not isinstance(memory, bool) and memory > 0:
         return int(memory)
-    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(I?B)?\s*", str(memory).upper())
-    try:
-        if found:
-            return int(float(found[1]) * _UNITS[found[2] + "B"])
-    except ValueError:
-        pass
-    raise InputError(f'memory must be a number of bytes or a text such as "2GB"; got {memory!r}.')
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?)(I?B)?\s*", str(memory).upper())
+    count = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if count > 0:
+        return count
+    raise InputError(f'{name} must be a number of bytes or a text such as "2GB", got {memory!r}.')
 
 
 def readable(count: float) -> str:

@@ -80,7 +80,7 @@ CONTENT = [
     ("fit data.npz -o m --index points", r"do not fit s_train \(20, 100\)|--index points"),
     # Other options, looked at before anything is read.
     ("fit data.npz -o m --time-budget 0", "--time-budget must be a finite number above 0, got 0"),
-    ("fit data.npz -o m --max-size much", "--max-size. must be a number of bytes or .*4GB.*much"),
+    ("fit data.npz -o m --max-size much", "--max-size. must be a number of bytes or .*2GB.*much"),
     ("fit data.npz -o m --memory much", "memory must be a number of bytes or a text such as \"2GB\".*'much'"),
     ("fit data.npz -o m --memory 1MB", "needs at least .* may take 1 MiB. Allow more memory"),
     ("fit data.npz -o m --activation cubic", "activation must be one of 'relu'.*'cubic'"),

@@ -59,7 +59,7 @@ def test_the_limit_without_a_setting(npz, monkeypatch):
 
 def test_a_limit_that_is_no_size(npz):
     for wrong in ("much", -1, 0):
-        with pytest.raises(InputError, match=r"max_bytes \(--max-size\) must be .* such as \"4GB\", got"):
+        with pytest.raises(InputError, match=r"max_bytes \(--max-size\) must be .* such as \"2GB\", got"):
             read(npz, max_bytes=wrong)
 
 

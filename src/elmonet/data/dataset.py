@@ -60,16 +60,10 @@ class OperatorData:
         for field in ("components", "axes"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, tuple(str(name) for name in getattr(self, field)))
-        located = self.s_train if isinstance(self.s_train, Scattered) else self
-        if (
-            self.axes is not None
-            and located.points is not None
-            and len(self.axes) != located.points.shape[-1]
-        ):
-            raise InputError(
-                f"axes names {len(self.axes)} coordinates, {', '.join(self.axes)}, but points have "
-                f"{located.points.shape[-1]}."
-            )
+        points = self.s_train.points if isinstance(self.s_train, Scattered) else self.points
+        if self.axes is not None and points is not None and len(self.axes) != (d := points.shape[-1]):
+            names = ", ".join(self.axes)
+            raise InputError(f"axes names {len(self.axes)} coordinates, {names}, but points have {d}.")
         if (self.u_test is None) != (self.s_test is None):
             raise InputError("u_test and s_test belong together: give both or none.")
         self._check_part("train")
@@ -158,16 +152,20 @@ class OperatorData:
         ------
         MissingExtra : if xarray is not installed.
         """
-        return _to_xarray(self)
+        xarray = require_extra("xarray")
+        variables: dict[str, Any] = {
+            n: (_dims(self, n, array), array) for n, array in self.to_arrays().items()
+        }
+        coordinates = {str(name): variables.pop(name) for name in ("sensors", "points") if name in variables}
+        for dimension, labels in (("point_dimension", self.axes), ("component", self.components)):
+            if labels is not None:
+                coordinates[dimension] = (dimension, list(labels))
+        return xarray.Dataset(variables, coordinates, {"name": self.name})
 
     def __repr__(self) -> str:
         title = f"OperatorData {self.name!r}" if self.name else "OperatorData"
-        n = _count(self.u_train)
-        number = (
-            f"{n} functions"
-            if self.u_test is None
-            else f"{n} training and {_count(self.u_test)} test functions"
-        )
+        number = f"{_count(self.u_train)} "
+        number += "functions" if self.u_test is None else f"training and {_count(self.u_test)} test functions"
         u = _shape_text("u", self.u_train)
         if self.sensors is not None:
             u += f" at {len(self.sensors)} sensors in {self.sensors.shape[1]}-D"
@@ -224,47 +222,18 @@ def _check_coordinates(coordinates: np.ndarray, name: str, expected: int, values
         )
 
 
-def _to_xarray(data: OperatorData) -> Any:
-    xarray = require_extra("xarray")
-    variables: dict[str, Any] = {}
-    coordinates: dict[str, Any] = {}
-    for part, function in (("train", "function"), ("test", "test_function")):
-        u, s = getattr(data, f"u_{part}"), getattr(data, f"s_{part}")
-        if u is None:
-            continue
-        if isinstance(u, dict):
-            for key, array in u.items():
-                variables[f"u_{part}.{key}"] = (_dims(array, function, f"{key}_sensor"), array)
-        else:
-            variables[f"u_{part}"] = (_dims(u, function, "sensor"), u)
-        variables |= _output_variables(data, s, part, function)
-    if data.sensors is not None:
-        coordinates["sensors"] = (("sensor_number", "sensor_dimension"), data.sensors)
-    if data.points is not None:
-        coordinates["points"] = (("point_number", "point_dimension"), data.points)
-    if data.axes is not None:
-        coordinates["point_dimension"] = ("point_dimension", list(data.axes))
-    if data.components is not None:
-        coordinates["component"] = ("component", list(data.components))
-    return xarray.Dataset(variables, coordinates, {"name": data.name})
-
-
-def _output_variables(data: OperatorData, s: Any, part: str, function: str) -> dict[str, Any]:
-    if isinstance(s, Scattered):
-        value = f"{part}_value"
-        return {
-            f"s_{part}": ((value, "component")[: s.values.ndim], s.values) if s.values is not None else None,
-            f"index_{part}": ((value,), s.index),
-            f"points_{part}": ((value, "point_dimension"), s.points),
-        }
-    points = None if data.points is None else len(data.points)
-    vector = s.ndim == 3 and (s.shape[1] == points or (points is None and data.components is not None))
-    dims = (function, "point", "component") if vector else _dims(s, function, "point")
-    return {f"s_{part}": (dims, s)}
-
-
-def _dims(array: np.ndarray, function: str, name: str) -> tuple[str, ...]:
-    """Return the dimensions (function, name) of an array (N, m), or (function, name_0, ...) of grids."""
-    if array.ndim == 2:
-        return (function, name)
-    return (function, *(f"{name}_{axis}" for axis in range(array.ndim - 1)))
+def _dims(data: OperatorData, name: str, array: np.ndarray) -> tuple[str, ...]:
+    """Return the names of the dimensions of an array of `OperatorData.to_arrays`."""
+    if name in ("sensors", "points"):
+        return (f"{name[:-1]}_number", f"{name[:-1]}_dimension")
+    kind, _, rest = name.partition("_")
+    part, _, key = rest.partition(".")
+    if kind != "u" and isinstance(getattr(data, f"s_{part}"), Scattered):
+        return (f"{part}_value", "point_dimension" if kind == "points" else "component")[: array.ndim]
+    function = {"train": "function", "test": "test_function"}[part]
+    named = data.points is None and data.components is not None
+    at_points = data.points is not None and array.shape[1] == len(data.points)
+    if kind == "s" and array.ndim == 3 and (named or at_points):
+        return (function, "point", "component")
+    axis = "point" if kind == "s" else f"{key}_sensor" if key else "sensor"
+    return (function, *([axis] if array.ndim == 2 else (f"{axis}_{i}" for i in range(array.ndim - 1))))

@@ -75,13 +75,18 @@ class Lazy:
         self._read, self._name = read, name
 
     @classmethod
-    def of(cls, source: Any, name: str) -> Lazy:
-        """Wrap anything with a shape and a dtype whose rows can be sliced."""
+    def of(cls, source: Any, name: str, *, reverse: bool = False) -> Any:
+        """Wrap anything with a shape and a dtype that can be sliced; return a scalar in memory.
+
+        `reverse`: with its axes in the opposite order, as MATLAB has them.
+        """
+        if not source.shape:
+            return np.asarray(source[()])
 
         def read(start: int, stop: int, rest: tuple) -> Any:
-            return source[(slice(start, stop), *rest)]
+            return source[..., start:stop].T[:, *rest] if reverse else source[start:stop, *rest]
 
-        return cls(source.shape, source.dtype, read, name)
+        return cls(source.shape[::-1] if reverse else source.shape, source.dtype, read, name)
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, rest = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from elmonet.errors import ElmonetError, FileError, InputError, MissingExtra, NotEnoughMemory
+from elmonet.errors import ElmonetError, FileError, MissingExtra, NotEnoughMemory
 from elmonet.memory import available, bytes_of, readable
 
 DEFLATE_RATIO = 1032  # deflate cannot produce more bytes than this from one
@@ -29,7 +28,7 @@ class SizeLimit:
 
     def __init__(self, path: Any, max_bytes: Any = None):
         self.path, self.charged = path, 0
-        self._given = None if max_bytes is None else _parsed(max_bytes)
+        self._given = None if max_bytes is None else bytes_of(max_bytes, "max_bytes (--max-size)")
 
     @cached_property
     def limit(self) -> int:
@@ -47,15 +46,6 @@ class SizeLimit:
                 f"--max-size {-(-self.charged // (1 << 30))}GB, or max_bytes in Python's read."
             )
         require_room(count, f"reading {str(self.path)!r}")
-
-
-def _parsed(max_bytes: Any) -> int:
-    with suppress(InputError):
-        if (count := bytes_of(max_bytes)) > 0:
-            return count
-    raise InputError(
-        f'max_bytes (--max-size) must be a number of bytes or a string such as "4GB", got {max_bytes!r}.'
-    )
 
 
 def stored_bytes(path: Path) -> int:
@@ -101,11 +91,3 @@ def reading(path: Any, verb: str = "read") -> Iterator[None]:
             f"{str(path)!r} cannot be {verb}: {type(error).__name__}: {message}. It may be damaged, "
             "truncated or of another kind. Write or download it again."
         ) from error
-
-
-@contextmanager
-def opening(path: Any) -> Iterator[None]:
-    """As `reading`, and suppress the warnings of other libraries; not thread-safe."""
-    with reading(path, "opened"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

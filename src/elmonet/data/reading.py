@@ -170,14 +170,8 @@ def _describe_array(array: Any) -> dict[str, Any]:
             if not missing.all():
                 known = block[~missing] if missing.any() else block
                 low, high = min(low, float(known.min())), max(high, float(known.max()))
-    has_range = low <= high
-    return {
-        "shape": shape,
-        "dtype": str(dtype),
-        "min": low if has_range else None,
-        "max": high if has_range else None,
-        "nan": nan,
-    }
+    span = {"min": low, "max": high} if low <= high else {"min": None, "max": None}
+    return {"shape": shape, "dtype": str(dtype), **span, "nan": nan}
 
 
 def _open(source: Any, max_bytes: Any) -> Arrays:
@@ -243,15 +237,8 @@ def _assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
         own = None if roles.points_test is None else point_array(arrays[roles.points_test])
         if own is not None and not np.array_equal(own, points):
             s_test = _at_own_points(s_test, own)
-    return {
-        "u_train": u_train,
-        "s_train": s_train,
-        "u_test": u_test,
-        "s_test": s_test,
-        "sensors": sensors,
-        "points": points,
-        "components": components,
-    }
+    functions = {"u_train": u_train, "s_train": s_train, "u_test": u_test, "s_test": s_test}
+    return {**functions, "sensors": sensors, "points": points, "components": components}
 
 
 def _functions_first(arrays: Mapping[str, Any], roles: Roles, name: str) -> Any:

@@ -174,7 +174,9 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
                 f"function {i} has values {own_values.shape} and {len(own)} sensors: give one value for each."
             )
         finite(own_values, f"function {i}")
-        if _extrapolates(own, new):
+        low, high = own.min(axis=0), own.max(axis=0)
+        margin = _MARGIN * (high - low)
+        if ((new < low - margin) | (new > high + margin)).any():
             outside.append(i)
         u[i] = interpolate(own, own_values[:, None], new)[:, 0]
     if outside:
@@ -185,9 +187,3 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
             stacklevel=2,
         )
     return u
-
-
-def _extrapolates(own: np.ndarray, new: np.ndarray) -> bool:
-    low, high = own.min(axis=0), own.max(axis=0)
-    margin = _MARGIN * (high - low)
-    return bool(((new < low - margin) | (new > high + margin)).any())

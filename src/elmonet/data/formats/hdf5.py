@@ -40,7 +40,7 @@ def add_hdf5(arrays: Arrays, path: Path) -> None:
     arrays.update(stacked)
     for name, dataset in datasets.items():
         if not (stacked and name.split("/")[0] in numbered):
-            arrays[name] = _lazy(dataset, f"{name} of {str(path)!r}")
+            arrays[name] = Lazy.of(dataset, f"{name} of {str(path)!r}")
 
 
 def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
@@ -67,17 +67,13 @@ def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
     return found
 
 
-def _lazy(dataset: Any, name: str) -> Any:
-    return Lazy.of(dataset, name) if dataset.ndim else np.asarray(dataset[()])
-
-
 def _stacked(datasets: dict[str, Any], groups: list[str], path: Path) -> dict[str, Any]:
     """Return the arrays of all groups, stacked along a first axis; nothing if the groups differ."""
     inside = [name.split("/", 1)[1] for name in datasets if name.startswith(f"{groups[0]}/")]
     stacked: dict[str, Any] = {}
     for name in inside:
         if name.startswith("grid/"):
-            stacked[name] = _lazy(datasets[f"{groups[0]}/{name}"], f"{name} of {str(path)!r}")
+            stacked[name] = Lazy.of(datasets[f"{groups[0]}/{name}"], f"{name} of {str(path)!r}")
             continue
         rows = [datasets.get(f"{group}/{name}") for group in groups]
         kinds = {(row.shape, row.dtype) for row in rows if row is not None}
@@ -114,12 +110,8 @@ def add_netcdf(arrays: Arrays, path: Path) -> None:
         classic = file.read(3) == b"CDF"
     if not classic:
         require_extra("h5netcdf", "xarray")
-        with require_extra("h5py").File(
-            path, "r"
-        ):  # h5netcdf does not clean up after a file that cannot be opened
-            pass
-    engine = "scipy" if classic else "h5netcdf"
-    dataset = xarray.open_dataset(path, engine=engine, decode_times=False)
+        require_extra("h5py").File(path, "r").close()  # h5netcdf leaves a file open that it cannot read
+    dataset = xarray.open_dataset(path, engine="scipy" if classic else "h5netcdf", decode_times=False)
     arrays.keep_open(dataset)
     add_dataset(arrays, dataset, repr(str(path)))
 
@@ -139,14 +131,4 @@ def add_dataset(arrays: Arrays, dataset: Any, source: str) -> None:
             dims = (*(dim for dim in dims if dim != last[0]), last[0])
             variable = variable.transpose(*dims)
         arrays.dims[str(key)] = dims
-        arrays[str(key)] = _lazy_variable(variable, f"{key} of {source}")
-
-
-def _lazy_variable(variable: Any, name: str) -> Any:
-    if variable.ndim == 0:
-        return np.asarray(variable.values)
-
-    def read(start: int, stop: int, rest: tuple) -> np.ndarray:
-        return np.asarray(variable[start:stop].values)[(slice(None), *rest)]
-
-    return Lazy(variable.shape, variable.dtype, read, name)
+        arrays[str(key)] = Lazy.of(variable, f"{key} of {source}")

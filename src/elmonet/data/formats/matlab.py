@@ -166,15 +166,4 @@ def add_matlab73(arrays: Arrays, path: Path) -> None:
         if kind not in _ITEM_BYTES or "MATLAB_empty" in dataset.attrs or name.startswith("#"):
             arrays.skipped.append(name)
         else:
-            arrays[name] = _transposed(dataset, f"{name} of {str(path)!r}")
-
-
-def _transposed(dataset: Any, name: str) -> Any:
-    """Return the dataset with its axes reversed, as MATLAB has them."""
-    if dataset.ndim == 0:
-        return np.asarray(dataset[()])
-
-    def read(start: int, stop: int, rest: tuple) -> np.ndarray:
-        return np.asarray(dataset[..., start:stop]).T[(slice(None), *rest)]
-
-    return Lazy(dataset.shape[::-1], dataset.dtype, read, name)
+            arrays[name] = Lazy.of(dataset, f"{name} of {str(path)!r}", reverse=True)
