@@ -17,7 +17,7 @@ from elmonet.cli import console
 from elmonet.cli.paths import bytes_on_disk, require_data, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
-from elmonet.summary import percent
+from elmonet.summary import percent, plural, rounded
 
 if TYPE_CHECKING:
     from elmonet.data import OperatorData
@@ -283,7 +283,7 @@ def _require_finite(what: str, functions: Any, advice: str) -> None:
     bad = ~np.isfinite(functions).reshape(len(functions), -1).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{what} hold NaN or infinity in {bad.sum()} of {len(bad)} functions, the first in row "
+            f"{what} hold NaN or infinity in {bad.sum()} of {plural(len(bad), 'function')}, the first in row "
             f"{np.argmax(bad)}. {advice}"
         )
 
@@ -324,8 +324,8 @@ def _fit_blocks(
     u, s, points, roles = open_pairs(path, **options)
     print_roles(printer, path, roles)
     functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
-    components = f" with {s.shape[2]} components" if len(s.shape) > 2 else ""
-    printer.line(f"{functions:,} functions, inputs {inputs}, outputs at {M} points{components}")
+    components = f" with {plural(s.shape[2], 'component')}" if len(s.shape) > 2 else ""
+    printer.line(f"{functions:,} functions, inputs {inputs}, outputs at {plural(M, 'point')}{components}")
     model, begun = ELMDeepONet(Linear() + features, random_state=seed), perf_counter()
     with progress_bar() as progress:
         try:
@@ -342,7 +342,7 @@ def _fit_blocks(
 
 def _print_solution(printer: console.Printer, model: Any, more: str = "") -> None:
     solution = model.solution_
-    ridge = f"Ridge alpha: {solution.alpha:.2g} ({solution.method}){more}"
+    ridge = f"Ridge alpha: {rounded(solution.alpha, 2)} ({solution.method}){more}"
     printer.line(f"Expected error: {console.error_in_words(model)}. {ridge}")
     printer.value(alpha=solution.alpha, **console.error_values(model))
 
