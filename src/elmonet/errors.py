@@ -7,6 +7,13 @@ import sys
 import warnings
 from types import FrameType
 
+ISSUES = ""  # address for reports of bugs, once the project is published
+
+
+def how_to_report(what: str) -> str:
+    """Return a sentence on how to report a bug, with `what` in the report."""
+    return f"Please report it at {ISSUES}, with {what}." if ISSUES else f"If you report it, include {what}."
+
 
 class ElmonetError(Exception):
     """Base class of all errors that elmonet raises."""

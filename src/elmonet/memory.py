@@ -32,7 +32,7 @@ def readable(count: float) -> str:
     """Return bytes as text, such as "1.5 GiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
-            return f"{count:.3g} {unit}"
+            return f"{float(f'{count:.3g}'):g} {unit}"  # 1020 KiB, not 1.02e+03
         count /= 1024
     raise AssertionError
 

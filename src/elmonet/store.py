@@ -26,6 +26,7 @@ from elmonet.errors import FileError
 
 FORMAT_VERSION = 2  # 1 was written by elmonet 0.1
 _FORMAT = "elmonet"
+_TEST_BYTES = 1 << 16  # written where a result will go, to see whether that is possible
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -106,13 +107,19 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def _sync(path: Path) -> None:
+    """Wait until a file is on the disk; the system may notice only now that there is no space."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], *, folder: bool = False) -> Iterator[Path]:
     """Yield a temporary path to write to; on success it replaces `path` (see `writable_path`) in one step.
 
     Raises `FileError` if it cannot be written; what was at `path` is then unchanged.
     """
-    target = writable_path(path, folder=folder)
+    target = _resolved(path, folder=folder)
     workspace = None
     try:
         # In the same folder, because os.replace is atomic only within one file system.
@@ -120,8 +127,7 @@ def atomic_write(path: str | os.PathLike[str], *, folder: bool = False) -> Itera
         new, old = workspace / target.name, workspace / "old"
         yield new
         if not folder:
-            with new.open("rb+") as file:
-                os.fsync(file.fileno())
+            _sync(new)
         elif target.exists():
             os.replace(target, old)  # os.replace cannot overwrite a folder that is not empty
         try:
@@ -131,10 +137,8 @@ def atomic_write(path: str | os.PathLike[str], *, folder: bool = False) -> Itera
                 os.replace(old, target)
             raise
     except OSError as error:
-        raise FileError(
-            f"cannot write {os.fspath(path)!r}: {error.strerror or error}. Make room there, or choose "
-            "another place. What was there before is unchanged."
-        ) from error
+        unchanged = " What was there before is unchanged." if target.exists() else ""
+        raise FileError(f"cannot write {os.fspath(path)!r}: {refusal(error)}{unchanged}") from error
     finally:
         if workspace is not None:
             shutil.rmtree(workspace, ignore_errors=True)
@@ -149,11 +153,42 @@ _SPECIAL_FILES = {
 
 
 def writable_path(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
-    """Resolve `path` to the place where a file, or with `folder` a folder of files, will be written.
+    """Resolve `path` to the place where a file, or with `folder` a folder of files, can be written.
 
-    Symbolic links are followed, also to a file that does not exist yet. Raises `FileError` for devices,
-    sockets and pipes, for circular links, if the parent folder does not exist, for a folder where a file is
-    to be written, and the other way round.
+    This is tried: a small file is written beside it and removed, so that a long computation does not end with
+    a result that cannot be saved. Raises `FileError` where that fails, and as `_resolved` does.
+    """
+    target = _resolved(path, folder=folder)
+    require_room(target.parent, path)
+    return target
+
+
+def require_room(folder: Path, path: str | os.PathLike[str]) -> None:
+    """Write a small file to a folder and remove it; raise `FileError` for `path` if that fails."""
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".elmonet.") as made:
+            test = Path(made) / "test"
+            test.write_bytes(bytes(_TEST_BYTES))
+            _sync(test)
+    except OSError as error:
+        raise FileError(f"cannot write {os.fspath(path)!r}: {refusal(error)}") from error
+
+
+def refusal(error: OSError) -> str:
+    """Return why the system did not write, and what to do."""
+    why = error.strerror or str(error)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{why}. Choose a folder where you may write."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{why}. Make room there, or choose another place."
+    return f"{why}. Choose another place."
+
+
+def _resolved(path: str | os.PathLike[str], *, folder: bool = False) -> Path:
+    """Resolve `path`, following symbolic links, also to a file that does not exist yet.
+
+    Raises `FileError` for devices, sockets and pipes, for circular links, if the parent folder does not
+    exist, for a folder where a file is to be written, and the other way round.
     """
     real = Path(os.path.realpath(path))
     try:
@@ -165,7 +200,7 @@ def writable_path(path: str | os.PathLike[str], *, folder: bool = False) -> Path
         why = f"it must name a file in a folder that exists; there is no folder {str(parent)!r}."
     except OSError as error:
         circular = error.errno == errno.ELOOP
-        why = "its symbolic links are circular. Name a file." if circular else f"{error.strerror}."
+        why = "its symbolic links are circular. Name a file." if circular else refusal(error)
     else:
         if mode in _SPECIAL_FILES:
             why = f"it is {_SPECIAL_FILES[mode]}, not a file. Name a file."

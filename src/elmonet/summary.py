@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _LINE_WIDTH = 80  # characters
 _UNBROKEN = "\N{NO-BREAK SPACE}"
-_POWERS_OF_TEN_BELOW = 1e-6  # relative error
+_POWERS_OF_TEN_BELOW, _POWERS_OF_TEN_FROM = 1e-6, 1e4  # relative errors
 _TITLES = {
     "error": "Accuracy",
     "help": "Recommendations",
@@ -91,13 +91,50 @@ def _column(facts: Iterable[Fact]) -> int:
 
 
 def percent(error: float, digits: int = 3) -> str:
-    """Format a relative error as a percentage, or as a power of ten if it is tiny.
+    """Format a relative error as a percentage, or as a power of ten if it is tiny or huge.
 
     Examples
     --------
     >>> percent(0.0212), percent(0.000123), percent(25.0), percent(1.62e-15)
     ('2.12 %', '0.0123 %', '2500 %', '1.6e-15')
+    >>> percent(0.996, 2), percent(1.53, 2), percent(0.47, 1), percent(3e7)
+    ('100 %', '150 %', '50 %', '3e+07')
     """
-    if error < _POWERS_OF_TEN_BELOW:
+    if not _POWERS_OF_TEN_BELOW <= error < _POWERS_OF_TEN_FROM:
         return f"{error:.2g}"
-    return f"{100 * error:.0f} %" if error >= 10 else f"{100 * error:.{digits}g} %"
+    if error >= 10:
+        return f"{100 * error:.0f} %"
+    return f"{rounded(100 * error, digits)} %"
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Format a number with some significant digits, and as a power of ten only if it is tiny or huge.
+
+    Examples
+    --------
+    >>> rounded(99.6, 2), rounded(1234.5), rounded(1.234e-20, 2)
+    ('100', '1230', '1.2e-20')
+    """
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
+def duration(seconds: float) -> str:
+    """Format a time.
+
+    Examples
+    --------
+    >>> duration(0.00123), duration(1234.5)
+    ('1.23 ms', '1230 s')
+    """
+    return f"{rounded(1e3 * seconds)} ms" if seconds < 1 else f"{rounded(seconds)} s"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number and a noun.
+
+    Examples
+    --------
+    >>> plural(1, "function"), plural(20, "test function")
+    ('1 function', '20 test functions')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"

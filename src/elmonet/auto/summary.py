@@ -9,7 +9,7 @@ from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
-from elmonet.summary import Fact, Summary, percent
+from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 _LISTED_FAMILIES = 6  # families of branches whose best trial is listed
@@ -30,7 +30,7 @@ def summary_of_choice(
         details=(
             *_data(search, repeats),
             Fact("Output modes", str(model.trunk_.width_)),
-            Fact("Ridge alpha", f"{solution.alpha:.2g}"),
+            Fact("Ridge alpha", rounded(solution.alpha, 2)),
         ),
     )
 
@@ -58,7 +58,7 @@ def layers_on_leaderboard(compared: Comparison, functions: int) -> dict[str, Any
     """Return the row of the layers on the leaderboard."""
     assert compared.model is not None
     return {
-        "branch": f"{len(compared.model.layers_)} layers",
+        "branch": plural(len(compared.model.layers_), "layer"),
         "log_inputs": False,
         "scale_inputs": True,
         "log_outputs": False,
@@ -76,7 +76,7 @@ def summary_of_unaligned(
     best, others = leaderboard[0], leaderboard[1:]
     rivals = _columns([(trial["error"], trial["branch"]) for trial in others[:4]])
     gaps = [] if training.outputs.scattered else [Fact("Gaps", "some output values are missing")]
-    tried = f"on {others[0]['functions']} functions, with a small trunk:"
+    tried = f"on {plural(others[0]['functions'], 'function')}, with a small trunk:"
     return Summary(
         error=(
             *ErrorEstimate(best["error"], None, "held out").facts(),
@@ -86,8 +86,8 @@ def summary_of_unaligned(
         details=(
             *_functions(best["functions"], training),
             *gaps,
-            Fact("Trunk", f"{model.trunk_!r}, {model.trunk_.width_} functions"),
-            Fact("Ridge alpha", f"{best['alpha']:.2g}"),
+            Fact("Trunk", f"{model.trunk_!r}, {plural(model.trunk_.width_, 'function')}"),
+            Fact("Ridge alpha", rounded(best["alpha"], 2)),
         ),
     )
 
@@ -107,13 +107,15 @@ def _data(search: Search, repeats: Repeats) -> tuple[Fact, ...]:
     if not repeats.count:
         return data
     merged = f"{repeats.count} inputs repeat others and were merged with them"
+    if repeats.count == 1:
+        merged = "1 input repeats another and was merged with it"
     spread = f"outputs of the same input differ by {percent(repeats.spread, 2)} of their size"
     return *data, Fact("Repeats", f"{merged}; {spread}")
 
 
 def _functions(count: int, training: Training) -> tuple[Fact, ...]:
     return (
-        Fact("Training data", f"{count} functions"),
+        Fact("Training data", plural(count, "function")),
         Fact("Inputs", training.inputs.describe()),
         Fact("Outputs", training.outputs.describe()),
     )
@@ -130,7 +132,7 @@ def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
         (t.error, f"{t.candidate}" + (f" on {t.functions} functions" if t.functions < best.functions else ""))
         for t in families.values()
     ]
-    tried = f"{len(search.trials)} candidates. The best of each family:"
+    tried = f"{plural(len(search.trials), 'candidate')}. The best of each family:"
     return (
         Fact("Model", f"{best.candidate}, {best.candidate.description}"),
         Fact("Transforms", f"inputs: {', '.join(inputs) or 'unchanged'}; outputs: {outputs}"),

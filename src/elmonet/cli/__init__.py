@@ -7,16 +7,39 @@ import sys
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from elmonet import __version__
 from elmonet.cli import check, compare, doctor, files, fit, plot, predict, reproduce
 from elmonet.cli.console import Stopped, complain, plain_warnings
-from elmonet.errors import ElmonetError
+from elmonet.errors import ElmonetError, how_to_report
 
 __all__ = ["app", "main"]
 
+
+class _PlainFlags:
+    """Commands whose help shows no type for flags, which take no value; newer typer shows <bool>."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, as typer calls it."""
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
+
+
+class _Command(_PlainFlags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, typer.core.TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="elmonet",
+    cls=_Group,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,7 +58,7 @@ for verb in (
     reproduce.reproduce,
     doctor.doctor,
 ):
-    app.command()(verb)
+    app.command(cls=_Command)(verb)
 
 # Of click, a package of its own for older versions of typer and a part of newer ones.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -111,8 +134,8 @@ def _explained(error: Exception, arguments: list[str]) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "there is not enough memory. Try fewer functions, or fit in blocks: --memory 2GB.", 1
     return (
-        f"{type(error).__name__}: {' '.join(str(error).split())}. This is a bug in elmonet: please report "
-        "what it prints with --debug.",
+        f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}. This is a bug in elmonet. "
+        f"{how_to_report('what the same command prints with --debug')}",
         1,
     )
 

@@ -12,7 +12,7 @@ import typer
 from elmonet.cli import console
 from elmonet.cli.paths import is_model, open_model, require_data, require_file
 from elmonet.errors import FileError, InputError
-from elmonet.summary import percent
+from elmonet.summary import percent, plural, rounded
 
 _MAX_TIMINGS = 3  # predictions per model, of which the fastest counts
 _ENOUGH_SECONDS = 1.0  # of timing
@@ -110,7 +110,7 @@ class _Measured:
 
         values = self.values()
         errors = [values["error"], values["worst"], values["expected_error"]]
-        cells = ["-" if error is None else percent(error) for error in errors] + [f"{self.seconds:.3g}"]
+        cells = ["-" if error is None else percent(error) for error in errors] + [rounded(self.seconds)]
         return "".join(f"{cell:>10}" for cell in (*cells, readable(values["bytes"]))) + f"  {self.path}"
 
     def values(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class Pair:
         return (
             f"{self.better} is {clearly}better than {self.worse}: the error is lower by "
             f"{percent(self.difference, 2)} (standard error {percent(self.standard_error, 1)}), on "
-            f"{self.better_on} of {self.functions} functions."
+            f"{self.better_on} of {plural(self.functions, 'function')}."
         )
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import math
+import os
 import re
 import shutil
 import sys
+import tempfile
 import textwrap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from elmonet.errors import FileError
+from elmonet.store import refusal
 from elmonet.summary import percent
 
 
@@ -78,9 +84,10 @@ def read_options(options: dict[str, Any]) -> dict[str, Any]:
 class Printer:
     """Prints lines for people as they come, or one JSON object at the end."""
 
-    def __init__(self, as_json: bool):
+    def __init__(self, as_json: bool = False):
         self.as_json = as_json
         self.values: dict[str, Any] = {}
+        self.failures: list[str] = []
 
     def line(self, text: str = "") -> None:
         """Print text for people, wrapped to the terminal."""
@@ -91,10 +98,39 @@ class Printer:
         """Keep values for the JSON object."""
         self.values |= values
 
+    def save(self, write: Callable[[Path], Any], out: Path) -> Path:
+        """Write a result to `out` or, if that fails, to a new name in the current or the temporary folder.
+
+        `write` is called with the place, which is returned. `finish` raises what went wrong. If nothing can
+        be written anywhere, the first error is raised at once.
+        """
+        try:
+            write(out)
+            return out
+        except FileError as error:
+            failed = error
+        except OSError as error:
+            failed = FileError(f"cannot write {str(out)!r}: {refusal(error)}")
+        for folder in (Path(), Path(tempfile.gettempdir())):
+            place = _unused(folder / out.name)
+            with contextlib.suppress(FileError, OSError):
+                write(place)
+                self.failures.append(f"{failed} It is saved as {str(place)!r} instead.")
+                return place
+        raise failed
+
     def finish(self) -> None:
-        """Print the JSON object, if it was asked for."""
+        """Print the JSON object, if it was asked for; raise if something was not written where it should."""
         if self.as_json:
             typer.echo(json.dumps(_jsonable(self.values), indent=1, allow_nan=False))
+        if self.failures:
+            raise FileError(" ".join(self.failures))
+
+
+def _unused(path: Path) -> Path:
+    """Return this path or, if something is there, one with a number before its ending."""
+    numbered = (path.with_stem(f"{path.stem}-{n}") for n in itertools.count(2))
+    return next(each for each in itertools.chain([path], numbered) if not os.path.lexists(each))
 
 
 def _jsonable(value: Any) -> Any:

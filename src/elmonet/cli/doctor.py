@@ -11,6 +11,7 @@ import typer
 
 from elmonet import __version__
 from elmonet.cli.console import Printer, json_option
+from elmonet.summary import plural
 
 REQUIRED = ("numpy", "scipy", "scikit-learn", "safetensors", "typer")
 # What pip installs for elmonet[plot], elmonet[baselines], ...
@@ -65,7 +66,7 @@ def doctor(
         printer.line(f"  {extra}: {_extra_in_words(extra, packages)}")
     printer.line(f"system: {machine['system']}")
     printer.line(
-        f"  {machine['cores']} cores, {machine['usable_cores']} for this process; "
+        f"  {plural(machine['cores'], 'core')}, {machine['usable_cores']} for this process; "
         f"{readable(machine['free_memory'])} of memory free"
     )
     printer.line("libraries:")

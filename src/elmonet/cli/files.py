@@ -27,7 +27,7 @@ from elmonet.cli.console import (
 )
 from elmonet.cli.paths import WRITTEN, is_model, require_data, require_data_place, require_file
 from elmonet.errors import InputError
-from elmonet.summary import percent
+from elmonet.summary import percent, plural, rounded
 
 _PROBLEMS = ("antiderivative", "nonlinear_ode", "inverse_source", "burgers", "darcy", "darcy_two_valued")
 
@@ -83,7 +83,7 @@ def _print_model(printer: Printer, file: Path) -> None:
     if outputs.scattered:
         given = f"at any point in {d}-D; predict needs --points"
     else:
-        given = f"{_batch(outputs.shape)} at {len(points)} points in {d}-D, or at any other"
+        given = f"{_batch(outputs.shape)} at {plural(len(points), 'point')} in {d}-D, or at any other"
     size = file.stat().st_size
     printer.line(f"{file}: elmonet model, {size / 1024:,.0f} KiB")
     printer.line(f"  input functions: {taken}")
@@ -121,7 +121,7 @@ def _point(point: Any) -> str:
 
 def _print_layers(printer: Printer, model: Any) -> None:
     first = "nothing" if model.first_ is None else " ".join(str(model.first_.branch_).split())
-    widest = f"; up to {model.layers_[-1]['features']} features" if model.layers_ else ""
+    widest = f"; up to {plural(model.layers_[-1]['features'], 'feature')}" if model.layers_ else ""
     printer.line(f"  layers: {len(model.layers_)}, from {first}{widest}")
     printer.line(f"  periodic: {', '.join('yes' if around else 'no' for around in model.periodic_)}")
     printer.line(f"  expected error: {error_in_words(model)}")
@@ -130,13 +130,15 @@ def _print_layers(printer: Printer, model: Any) -> None:
 
 def _print_network(printer: Printer, model: Any) -> None:
     solution = model.solution_
-    printer.line(f"  branch: {' '.join(str(model.branch_).split())}, {model.branch_.width_} features")
-    printer.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {model.trunk_.width_} functions")
+    printer.line(
+        f"  branch: {' '.join(str(model.branch_).split())}, {plural(model.branch_.width_, 'feature')}"
+    )
+    printer.line(f"  trunk: {' '.join(str(model.trunk_).split())}, {plural(model.trunk_.width_, 'function')}")
     printer.line(f"  expected error: {error_in_words(model)}")
     if solution.residual is not None:
         printer.line(f"  error on the training functions: {percent(solution.residual)}")
-    condition = "not known" if solution.condition is None else f"{solution.condition:.2g}"
-    printer.line(f"  ridge alpha: {solution.alpha:.2g}; condition: {condition} ({solution.method})")
+    condition = "not known" if solution.condition is None else rounded(solution.condition, 2)
+    printer.line(f"  ridge alpha: {rounded(solution.alpha, 2)}; condition: {condition} ({solution.method})")
     printer.value(
         branch=str(model.branch_),
         trunk=str(model.trunk_),
@@ -204,7 +206,7 @@ def make(
     settings: dict[str, Any] = {"noise": noise} if noise else {}
     data = getattr(problems, name)(n_train, n_test, seed=seed, **settings)
     arrays = data.to_arrays()
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     shapes = {name: array.shape for name, array in arrays.items()}
     printer.value(problem=name, n_train=n_train, n_test=n_test, arrays=shapes, wrote=str(out))
     printer.line(f"{data!r}\nwrote {out}")
@@ -244,7 +246,7 @@ def convert(
     require_data_place(out, source)
     printer = Printer(json)
     arrays = read_functions(printer, source, read_options(locals())).to_arrays()
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(arrays={name: array.shape for name, array in arrays.items()}, wrote=str(out))
     printer.line(f"wrote {shapes_in_words(arrays)} to {out}")
     printer.finish()

@@ -17,8 +17,7 @@ from elmonet.cli import console
 from elmonet.cli.paths import bytes_on_disk, require_data, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
-from elmonet.store import writable_path
-from elmonet.summary import percent
+from elmonet.summary import percent, plural, rounded
 
 if TYPE_CHECKING:
     from elmonet.data import OperatorData
@@ -144,14 +143,16 @@ def fit(
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
         model, functions = _search(printer, data, options, settings, groups)
-    model.save(out)
+    wrote = [printer.save(model.save, out)]
+    printer.value(wrote=str(wrote[0]))
     if report is not None:
-        _write_report(printer, report, model, data, functions)
-    if checkpoint is not None:
-        writable_path(checkpoint).unlink(missing_ok=True)
+        wrote.append(printer.save(partial(_write_report, printer, model, data, functions), report))
+        printer.value(report=str(wrote[1]))
+    if checkpoint is not None and wrote[0] == out:
+        checkpoint.resolve().unlink(missing_ok=True)
     seconds = perf_counter() - begun
-    printer.value(seconds=seconds, wrote=str(out))
-    printer.line(f"{seconds:.1f} s; wrote {out}" + (f" and {report}" if report else ""))
+    printer.value(seconds=seconds)
+    printer.line(f"{seconds:.1f} s; wrote {' and '.join(map(str, wrote))}")
     printer.finish()
 
 
@@ -282,7 +283,7 @@ def _require_finite(what: str, functions: Any, advice: str) -> None:
     bad = ~np.isfinite(functions).reshape(len(functions), -1).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{what} hold NaN or infinity in {bad.sum()} of {len(bad)} functions, the first in row "
+            f"{what} hold NaN or infinity in {bad.sum()} of {plural(len(bad), 'function')}, the first in row "
             f"{np.argmax(bad)}. {advice}"
         )
 
@@ -323,8 +324,8 @@ def _fit_blocks(
     u, s, points, roles = open_pairs(path, **options)
     print_roles(printer, path, roles)
     functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
-    components = f" with {s.shape[2]} components" if len(s.shape) > 2 else ""
-    printer.line(f"{functions:,} functions, inputs {inputs}, outputs at {M} points{components}")
+    components = f" with {plural(s.shape[2], 'component')}" if len(s.shape) > 2 else ""
+    printer.line(f"{functions:,} functions, inputs {inputs}, outputs at {plural(M, 'point')}{components}")
     model, begun = ELMDeepONet(Linear() + features, random_state=seed), perf_counter()
     with progress_bar() as progress:
         try:
@@ -341,13 +342,13 @@ def _fit_blocks(
 
 def _print_solution(printer: console.Printer, model: Any, more: str = "") -> None:
     solution = model.solution_
-    ridge = f"Ridge alpha: {solution.alpha:.2g} ({solution.method}){more}"
+    ridge = f"Ridge alpha: {rounded(solution.alpha, 2)} ({solution.method}){more}"
     printer.line(f"Expected error: {console.error_in_words(model)}. {ridge}")
     printer.value(alpha=solution.alpha, **console.error_values(model))
 
 
 def _write_report(
-    printer: console.Printer, report: Path, model: Any, path: Path, functions: OperatorData | None
+    printer: console.Printer, model: Any, path: Path, functions: OperatorData | None, report: Path
 ) -> None:
     """Write the report of a model, of the file it was fitted to, and of the file's test functions."""
     from elmonet.cli.inputs import named_outputs
@@ -359,4 +360,3 @@ def _write_report(
         test = {"X": functions.u_test, "y": truth, "points": functions.points}
     command, understood = shlex.join(["elmonet", *sys.argv[1:]]), printer.values.get("understood", ())
     write_report(model, report, **test, command=command, file=str(path), understood=understood)
-    printer.value(report=str(report))

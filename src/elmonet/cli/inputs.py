@@ -18,6 +18,7 @@ from elmonet.data.reading import read_with_roles
 from elmonet.data.roles import Contents
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
+from elmonet.summary import plural
 
 
 def read_functions(printer: Printer, path: Path, options: dict[str, Any]) -> Any:
@@ -113,7 +114,7 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> InputFunctions:
     """Return inputs with the outputs of the same part of the file."""
     kind = "" if data.u_test is None else {"train": "training ", "test": "test "}[part]
-    description = f"{count_of(u)} {kind}functions"
+    description = plural(count_of(u), f"{kind}function")
     s = named_outputs(data, getattr(data, f"s_{part}"))
     if isinstance(s, Scattered):
         return InputFunctions(u, description, s, s, data.sensors, data.axes)
@@ -182,8 +183,10 @@ def count_training_functions(model: Any, u: Any) -> tuple[int, str]:
     count, n = int(model.is_training_function(u).sum()), count_of(u)
     if not count:
         return 0, ""
-    those = "all are" if count == n else f"{count} are"
-    return count, f" ({those} training functions of the model: the error on new functions is larger)"
+    those = "all are training functions" if count == n else f"{count} are training functions"
+    if count == 1:
+        those = "a training function" if n == 1 else "1 is a training function"
+    return count, f" ({those} of the model: the error on new functions is larger)"
 
 
 def other_outputs(model: Path, data: Path) -> str:

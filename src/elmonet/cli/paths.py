@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 from typing import Any
 
 from elmonet.errors import FileError
-from elmonet.store import writable_path
+from elmonet.store import require_room, writable_path
 
 # The kinds of data files, by their endings.
 WRITTEN = "npz, h5, zarr, mat, nc"  # hold functions with their points
@@ -95,9 +96,12 @@ def require_data_place(out: Path, *read: Path, table: bool = True) -> None:
 
 
 def require_folder(out: Path) -> None:
-    """Raise if the name of a folder is taken by a file."""
-    if out.exists() and not out.is_dir():
-        raise FileError(f"cannot write to {str(out)!r}: it is a file. Name a folder for the results.")
+    """Raise unless files can be written to a folder, which is made where it does not exist yet."""
+    there = next(path for path in (out.absolute(), *out.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        which = "it" if there == out.absolute() else f"{str(there)!r}"
+        raise FileError(f"cannot write to {str(out)!r}: {which} is a file. Name a folder for the results.")
+    require_room(there, out)
 
 
 def _require_other(out: Path, read: tuple[Path, ...]) -> None:

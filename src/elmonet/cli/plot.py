@@ -13,7 +13,7 @@ from elmonet.cli.paths import open_model, require_data, require_place
 from elmonet.cli.predict import Band, Interval, band_asked, of_option
 from elmonet.errors import InputError
 from elmonet.store import atomic_write
-from elmonet.summary import percent
+from elmonet.summary import percent, plural
 
 if TYPE_CHECKING:
     from elmonet.cli.inputs import InputFunctions
@@ -69,8 +69,8 @@ def plot(
         )
     if function >= inputs.count:
         raise InputError(
-            f"there are {inputs.count} functions, counted from 0: the last is --function "
-            f"{inputs.count - 1}, got {function}."
+            f"--function {function}: the file has {plural(inputs.count, 'function')}, counted from 0, so the "
+            f"last is --function {inputs.count - 1}."
         )
     without_windows()
     u = rows_of(inputs.u, slice(function, function + 1))
@@ -79,11 +79,10 @@ def plot(
         raise InputError(other_outputs(model, data))
     shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
-    _save(axes, out)
     printer = console.Printer(json)
+    out = printer.save(lambda place: _save(axes, place), out)
     trained_on, remark = count_training_functions(fitted, u)
     printer.value(function=function, training_function=bool(trained_on), error=error, wrote=str(out))
-    remark = remark.replace("all are training functions", "a training function")
     compared = "" if error is None else f"relative error {percent(error)}"
     printer.line(f"function {function}: {compared}{remark}{'; ' if compared or remark else ''}wrote {out}")
     printer.finish()
@@ -201,4 +200,4 @@ def _save(axes: Any, out: Path) -> None:
     figure = np.ravel(axes)[0].figure
     with atomic_write(out) as new:
         figure.savefig(new, dpi=150, bbox_inches="tight")
-    pyplot.close(figure)
+    pyplot.close(figure)  # not if that failed: it may be written elsewhere

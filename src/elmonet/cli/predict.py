@@ -13,7 +13,7 @@ from elmonet.checks import choice
 from elmonet.cli import console
 from elmonet.cli.paths import TABLES, WRITTEN, open_model, require_data, require_data_place
 from elmonet.errors import InputError
-from elmonet.summary import percent
+from elmonet.summary import duration, percent, plural
 
 Interval = Annotated[
     float | None, console.option("Also give bands with this coverage: 0.9 for 90 %.", "COVERAGE", "no bands")
@@ -100,12 +100,12 @@ def predict(
         arrays |= {"index": where.index, "points": where.points}
     elif out.suffix.lower() not in TABLES:
         arrays["points"] = fitted.outputs_.points if where is None else where
-    write_data(out, arrays)
+    out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(
         functions=inputs.count, training_functions=trained_on, shapes=shapes, seconds=seconds, wrote=str(out)
     )
     wrote = f"wrote {console.shapes_in_words(arrays)} to {out}"
-    printer.line(f"{inputs.count} functions in {1e3 * seconds:.3g} ms; {wrote}")
+    printer.line(f"{plural(inputs.count, 'function')} in {duration(seconds)}; {wrote}")
     truth = inputs.truth if points is None else None
     error = None if truth is None else relative_error(predicted, truth)
     if error is not None:
@@ -117,7 +117,7 @@ def predict(
         if found is not None:
             what = {"points": "of all values", "function": "of whole functions"}[band.of]
             printer.value(coverage_found=found[band.of])
-            printer.line(f"bands for {100 * band.coverage:.4g} % {what}: {100 * found[band.of]:.1f} % inside")
+            printer.line(f"bands for {100 * band.coverage:g} % {what}: {100 * found[band.of]:.1f} % inside")
     printer.finish()
 
 
@@ -224,14 +224,14 @@ def suggest(
     inputs = read_inputs(fitted, pool, **console.read_options(locals()))
     indices = fitted.suggest(inputs.u, n)
     trained_on, _ = count_training_functions(fitted, inputs.u)
-    remark = f", of which {trained_on} are training functions of the model" if trained_on else ""
+    remark = f", {plural(trained_on, 'training function')} of the model among them" if trained_on else ""
     printer.line(f"{pool}: {inputs.description}{remark}")
     if out is not None:
         arrays = {"index": indices}
         if out.suffix.lower() not in TABLES:
             chosen = rows_of(inputs.u, indices)
             arrays |= chosen if isinstance(chosen, dict) else {"u": chosen}
-        write_data(out, arrays)
+        out = printer.save(lambda place: write_data(place, arrays), out)
         printer.line(f"wrote {console.shapes_in_words(arrays)} to {out}")
     printer.value(candidates=inputs.count, training_functions=trained_on, indices=indices)
     printer.value(wrote=None if out is None else str(out))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet.checks import choice
-from elmonet.cli.console import Stopped, option, out_option, seed_option
+from elmonet.cli.console import Printer, Stopped, option, out_option, seed_option
 from elmonet.cli.paths import require_folder, require_place
 from elmonet.cli.plot import without_windows
 from elmonet.errors import InputError
@@ -108,7 +108,9 @@ def reproduce(
         name: value for name, value in (effort | {"functions": functions}).items() if value is not None
     }
     settings: dict[str, Any] = {"out": out, "resume": resume, "seed": seed}
+    printer = Printer()
     results, console = _run(
+        printer,
         lambda progress: run(
             chosen,
             effort=replace(FULL if full else SHORT, **changes),  # type: ignore[arg-type]
@@ -121,8 +123,11 @@ def reproduce(
     for table in (*tables(results), verdicts(results)):
         if table.rows:
             _print_table(table, console)
-    for page in write_report(results, out):
+    pages: list[Path] = []
+    printer.save(lambda place: pages.extend(write_report(results, place)), out)
+    for page in pages:
         console.print(f"wrote {page}", highlight=False)
+    printer.finish()
 
 
 def _reproduce_physics(
@@ -145,7 +150,9 @@ def _reproduce_physics(
         )
     names = [choice(name, "--only", GALLERY) for name in only] or list(GALLERY)
     without_windows()
+    printer = Printer()
     results, console = _run(
+        printer,
         lambda progress: reproduce_physics(names, functions=functions, seed=seed, out=out, progress=progress),
         json,
         f"Problems that are finished are kept in {out / 'physics.json'}; --only NAME runs one of them.",
@@ -154,10 +161,11 @@ def _reproduce_physics(
     if "figures" in results:
         console.print(f"figures: {results['figures']}", style="dim", markup=False)
     console.print(f"wrote {out / 'physics.json'}", highlight=False)
+    printer.finish()
 
 
 def _run(
-    experiments: Callable[..., dict[str, Any]], json: Path | None, after_stop: str
+    printer: Printer, experiments: Callable[..., dict[str, Any]], json: Path | None, after_stop: str
 ) -> tuple[dict[str, Any], Console]:
     """Run experiments with a progress bar, write their results to --json, and return them.
 
@@ -178,7 +186,7 @@ def _run(
     if to_stdout:
         sys.stdout.write(as_json(results))
     elif json is not None:
-        write_bytes(json, as_json(results).encode())
+        printer.save(lambda place: write_bytes(place, as_json(results).encode()), json)
     return results, Console(stderr=to_stdout)
 
 
@@ -229,7 +237,9 @@ def demo(
     skipped = {shown.records["DeepONet"].get("skipped") for shown in found} - {None}
     for reason in skipped:
         console.print(f"DeepONet was not run: {reason}", style="dim", markup=False)
-    page = write_demo(found, out).resolve()
+    printer = Printer()
+    page = (printer.save(lambda place: write_demo(found, place), out) / "index.html").resolve()
     python, here = Path(sys.executable), Path.cwd()
     python = python.relative_to(here) if python.is_relative_to(here) else python
     typer.echo(f'With pictures: "{python}" -m webbrowser "{page.as_uri()}"')
+    printer.finish()

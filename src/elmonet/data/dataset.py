@@ -11,6 +11,7 @@ import numpy as np
 from elmonet.data.limits import require_extra
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
+from elmonet.summary import plural
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,14 +165,15 @@ class OperatorData:
 
     def __repr__(self) -> str:
         title = f"OperatorData {self.name!r}" if self.name else "OperatorData"
-        number = f"{_count(self.u_train)} "
-        number += "functions" if self.u_test is None else f"training and {_count(self.u_test)} test functions"
+        number = plural(_count(self.u_train), "function")
+        if self.u_test is not None:
+            number = f"{_count(self.u_train)} training and {plural(_count(self.u_test), 'test function')}"
         u = _shape_text("u", self.u_train)
         if self.sensors is not None:
-            u += f" at {len(self.sensors)} sensors in {self.sensors.shape[1]}-D"
+            u += f" at {plural(len(self.sensors), 'sensor')} in {self.sensors.shape[1]}-D"
         s = f"s: {self.s_train!r}" if isinstance(self.s_train, Scattered) else _shape_text("s", self.s_train)
         if self.points is not None:
-            s += f" at {len(self.points)} points in {self.points.shape[1]}-D"
+            s += f" at {plural(len(self.points), 'point')} in {self.points.shape[1]}-D"
         s += f" ({', '.join(self.axes)})" if self.axes else ""
         components = f"\n  components: {', '.join(self.components)}" if self.components else ""
         return f"{title}: {number}\n  {u} -> {s}{components}"

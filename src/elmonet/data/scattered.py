@@ -10,6 +10,7 @@ import numpy as np
 
 from elmonet.checks import coordinates, finite
 from elmonet.errors import ExtrapolationWarning, InputError
+from elmonet.summary import plural
 
 _MARGIN = 0.1  # of the size of a function's bounding box, by which a new sensor may lie outside of it
 
@@ -128,7 +129,7 @@ class Scattered:
     def __repr__(self) -> str:
         what = "places" if self.values is None else "values"
         n, d = len(np.unique(self.index)), self.points.shape[1]
-        return f"{len(self)} {what} of {n} functions, at points in {d}-D"
+        return f"{len(self)} {what} of {plural(n, 'function')}, at points in {d}-D"
 
 
 def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:

@@ -24,7 +24,7 @@ from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
 from elmonet.solve import LEFT_OUT, Solution
-from elmonet.summary import Fact, Summary
+from elmonet.summary import Fact, Summary, duration, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
@@ -393,9 +393,9 @@ class FittedOperator(FittedModel):
             details=(
                 Fact("Inputs", self.inputs.describe()),
                 Fact("Outputs", self.outputs.describe()),
-                Fact("Branch", f"{_one_line(operator.branch)}, {operator.C.shape[1]} features"),
-                Fact("Trunk", f"{_one_line(operator.trunk)}, {len(operator.W)} functions"),
-                Fact("Ridge alpha", f"{solution.alpha:.2g}"),
+                Fact("Branch", f"{_one_line(operator.branch)}, {plural(operator.C.shape[1], 'feature')}"),
+                Fact("Trunk", f"{_one_line(operator.trunk)}, {plural(len(operator.W), 'function')}"),
+                Fact("Ridge alpha", rounded(solution.alpha, 2)),
             ),
         )
 
@@ -404,12 +404,12 @@ class FittedOperator(FittedModel):
         solution, operator = self.solution, self.operator
         condition, residual = solution.condition, solution.residual
         return {
-            "branch": f"{_one_line(operator.branch)}, {operator.C.shape[1]} features",
-            "trunk": f"{_one_line(operator.trunk)}, {len(operator.W)} functions",
-            "alpha": f"{solution.alpha:.3g}",
-            "condition": "not known" if condition is None else f"{condition:.2g}",
+            "branch": f"{_one_line(operator.branch)}, {plural(operator.C.shape[1], 'feature')}",
+            "trunk": f"{_one_line(operator.trunk)}, {plural(len(operator.W), 'function')}",
+            "alpha": rounded(solution.alpha),
+            "condition": "not known" if condition is None else rounded(condition, 2),
             "error on the training functions": "not known" if residual is None else f"{residual:.2g}",
-            "time of the solve": f"{solution.seconds:.2g} s, {solution.method}",
+            "time of the solve": f"{duration(solution.seconds)}, {solution.method}",
         }
 
     def validation(self) -> Validation | str:

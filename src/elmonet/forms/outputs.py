@@ -17,6 +17,7 @@ from elmonet.forms.inputs import rows_of
 from elmonet.forms.transforms import Affine, LogOutputs, log_outputs, unit_box
 from elmonet.interpolation import interpolate
 from elmonet.metrics import function_norms, reference_norms, relative_errors
+from elmonet.summary import plural
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class OutputForm:
     def describe(self) -> str:
         """Return where the outputs are known, in words."""
         c, M = self.components, len(self.points)
-        return f"{c} components at {M} points" if c else f"at {M} points"
+        return f"{plural(c, 'component')} at {plural(M, 'point')}" if c else f"at {plural(M, 'point')}"
 
     # Between the user's arrays and rows
 

@@ -20,7 +20,7 @@ from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
 from elmonet.physics.inference import Correction, Measurements, correct, find_constants
 from elmonet.physics.march import Resolution, SpectralSolution, march
-from elmonet.summary import Fact, in_lines, percent
+from elmonet.summary import Fact, in_lines, percent, plural
 
 _DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
 _UNMET_RESIDUAL = 0.2  # relative to its terms: the equation does not hold,
@@ -285,7 +285,7 @@ class PhysicsResult:
         facts = [
             Fact("Kind", kind),
             Fact("Solved", f"{len(self.steps)} inputs in {self.seconds:.1f} s, at most {steps} Newton steps"),
-            Fact("Trunk", f"{self.functions} functions, {self.resolution}"),
+            Fact("Trunk", f"{plural(self.functions, 'function')}, {self.resolution}"),
             Fact("Solver error", f"{percent(self.error, 2)}, from a finer trunk on a few inputs{source}"),
         ]
         if len(self.failed):

@@ -26,6 +26,7 @@ from elmonet.plot.axes import (
     titled,
 )
 from elmonet.plot.functions import WithBand, draw_on_line, require_dimension, require_plane
+from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.plot(percent, 100 * found.functions, "s--", color=ORANGE, markersize=5, label="whole functions")
     ax.set(xlabel="coverage asked for (%)", ylabel="coverage found (%)", aspect="equal")
     ax.set(xlim=(100 * least, 101), ylim=(100 * least, 101))
-    titled(ax, f"Bands of {n} test functions")
+    titled(ax, f"Bands of {plural(n, 'test function')}")
     corner: Any = "upper left" if empirical.mean() < found.asked.mean() else "lower right"
     ax.legend(frameon=False, loc=corner, fontsize="small", handlelength=1.6, borderaxespad=0.1)
     bare(ax)
@@ -233,7 +234,7 @@ def stated_error(calibration: Calibration, ax: Axes | None = None) -> Axes:
     for axis in (ax.xaxis, ax.yaxis):
         few_numbers_on_logarithms(axis, room)
     more = "" if found.correlation is None else f": correlation {found.correlation:.2f}"
-    titled(ax, f"{positive.sum()} test functions{more}")
+    titled(ax, f"{plural(positive.sum(), 'test function')}{more}")
     bare(ax)
     return ax
 

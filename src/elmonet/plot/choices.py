@@ -24,6 +24,7 @@ from elmonet.plot.axes import (
     titled,
 )
 from elmonet.solve import Solution
+from elmonet.summary import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,9 +75,9 @@ def leaderboard(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     figure.draw_without_rendering()  # so that the width left by the row labels is known
     few_numbers_on_logarithms(ax.xaxis, size(ax)[0])
     hidden = len(kinds) - len(shown)
-    more = f", {hidden} worse kinds not shown" if hidden else ""
-    tried = "1 candidate" if len(trials) == 1 else f"{len(trials)} candidates"
-    titled(ax, f"{tried}{more}. Chosen: {trials[0]['branch']}, error {trials[0]['error']:.2g}")
+    more = f", {plural(hidden, 'worse kind')} not shown" if hidden else ""
+    chosen = f"Chosen: {trials[0]['branch']}, error {trials[0]['error']:.2g}"
+    titled(ax, f"{plural(len(trials), 'candidate')}{more}. {chosen}")
     bare(ax)
     legend_on_top(ax)
     return ax
@@ -100,7 +101,7 @@ def _trials(model: Any) -> list[dict[str, Any]]:
 def _draw_rows(ax: Axes, rows: list[list[dict[str, Any]]], chosen: dict[str, Any]) -> None:
     """Draw a dot for each candidate, in the row of its kind."""
     functions, low, high = chosen["functions"], np.inf, 0.0
-    on_all = {"color": BLUE, "markersize": 5, "label": f"on {functions} functions"}
+    on_all = {"color": BLUE, "markersize": 5, "label": f"on {plural(functions, 'function')}"}
     on_fewer = {"color": GREY, "markersize": 4, "label": "on fewer"}
     for complete, look in ((False, on_fewer), (True, on_all)):
         dots = [

@@ -29,11 +29,12 @@ from elmonet.plot.axes import (
     on_a_plane,
     titled,
 )
+from elmonet.summary import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-HOLDS = {"points": "{:.3g} % of all values", "function": "{:.3g} % of functions"}
+HOLDS = {"points": "{:g} % of all values", "function": "{:g} % of functions"}
 
 
 def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None = None) -> Axes:
@@ -111,7 +112,7 @@ def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
     ax.plot(ends, ends, color=GREY, linewidth=1)
     ax.plot(truth, predicted, ".", color=BLUE, markersize=4)
     ax.set(xlabel="truth", ylabel="prediction", aspect="equal")
-    titled(ax, f"{len(truth)} values: relative error {_relative_error(predicted, truth)}")
+    titled(ax, f"{plural(len(truth), 'value')}: relative error {_relative_error(predicted, truth)}")
     bare(ax)
     return ax
 

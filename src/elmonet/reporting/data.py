@@ -15,6 +15,7 @@ from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
 from elmonet.metrics import function_norms, relative_errors
 from elmonet.plot.functions import HOLDS, WithBand
+from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration, Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate
 
@@ -50,6 +51,10 @@ class Shown:
     own_points: bool
     values: np.ndarray
     calibration: Calibration | None
+
+    def count(self, n: int) -> str:
+        """Return n of these functions in words: "20 training functions, left out"."""
+        return f"{n} {self.kind}" if n != 1 else f"1 {self.kind.replace('functions', 'function', 1)}"
 
 
 @dataclass(frozen=True)
@@ -238,7 +243,7 @@ def _data_facts(estimator: Any, model: Any, training: Training | None) -> dict[s
         facts["groups"] = model.grouping
     repeats = getattr(estimator, "repeats_", None)
     if repeats is not None and repeats.count:
-        facts["repeats"] = f"{repeats.count} inputs repeat others and were merged; rows count the rest"
+        facts["repeats"] = f"{plural(repeats.count, 'input')} merged with others; rows count the rest"
     return facts
 
 
@@ -279,4 +284,4 @@ def _call(estimator: Any, training: Training | None, physics: Any) -> str:
         data = ", data=data" if physics.correction is not None or physics.constants else ""
         y, more = "pde", f", sensors=sensors{data}"
     points = "" if training.outputs.scattered else ", points=points"
-    return f"{made}\nmodel.fit(u, {y}{points}{more})  # {len(training.X)} functions"
+    return f"{made}\nmodel.fit(u, {y}{points}{more})  # {plural(len(training.X), 'function')}"

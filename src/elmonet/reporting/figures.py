@@ -27,6 +27,7 @@ from elmonet.plot.bands import on_a_line, stated_error
 from elmonet.plot.functions import WithBand, parity
 from elmonet.reporting.data import Shown, TestScore
 from elmonet.reporting.html import Markup, element, picture, table
+from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration
 
 if TYPE_CHECKING:
@@ -200,15 +201,15 @@ def bands_section(shown: Shown | None, tested: TestScore | None) -> list[Markup]
     parts = [element("h2", "Do the bands hold?")]
     found = None if tested is None else tested.calibration
     if tested is not None and found is not None:
-        parts += _found(found, f"On {tested.functions} test functions.")
+        parts += _found(found, f"On {plural(tested.functions, 'test function')}.")
     halves = None if shown is None else shown.calibration
     if shown is not None and halves is not None:
-        how = f"On {len(halves.true)} {shown.kind}."
+        how = f"On {shown.count(len(halves.true))}."
         parts += _found(halves, f"{how} Bands from one half of them, tried on the other half.")
     if found is None and halves is None:
         why = "Not known."
         if shown is not None:
-            why = f"Not known: {len(shown.errors)} {shown.kind}, are too few to try it on."
+            why = f"Not known: too few functions to try it on, {shown.count(len(shown.errors))}."
         parts.append(element("p", f"{why} Give functions with known outputs: model.report(path, X, y)."))
     return parts
 

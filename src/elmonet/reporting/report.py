@@ -27,7 +27,7 @@ from elmonet.reporting.figures import (
 )
 from elmonet.reporting.html import Markup, element, page, picture, table
 from elmonet.store import write_bytes
-from elmonet.summary import percent
+from elmonet.summary import percent, plural, rounded
 from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")  # whose versions numbers depend on
@@ -89,7 +89,7 @@ def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> l
     estimate, said = data.estimate, []
     if tested is not None and tested.error is not None:
         error = percent(tested.error)
-        said.append(element("p", f"On {tested.functions} test functions, the error is {error}."))
+        said.append(element("p", f"On {plural(tested.functions, 'test function')}, the error is {error}."))
     if estimate.error is None:
         why = "Not known: no function was left out of this fit. Test it on new functions."
         return [*parts, element("p", why), *said]
@@ -114,7 +114,7 @@ def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> l
         parts.append(element("p", f"It includes the error of the equation's solutions themselves, {solver}."))
     parts += said
     if shown is not None:
-        caption = f"Relative errors of {len(shown.errors)} {shown.kind}, and the expected error."
+        caption = f"Relative errors of {shown.count(len(shown.errors))}, and the expected error."
         parts.append(picture(error_spread(shown, estimate.error, interval), caption))
     return parts
 
@@ -188,7 +188,7 @@ def _functions(data: ReportData, shown: Shown | None) -> list[Markup]:
     if shown is None:
         return [*parts, element("p", str(data.shown))]
     said = (
-        f"Of {len(shown.errors)} {shown.kind}: predicted by a fit that has not seen them. The legend says "
+        f"Of {shown.count(len(shown.errors))}: predicted by a fit that has not seen them. The legend says "
         "how many whole functions the bands contain."
     )
     parts.append(element("p", said))
@@ -236,7 +236,7 @@ def _repeat(data: ReportData, command: str) -> list[Markup]:
 def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return rounded(value) if isinstance(value, float) else str(value)
 
 
 def _date() -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from elmonet.errors import InputError
+from elmonet.summary import plural
 from elmonet.uncertainty.bands import Bands, ErrorBars
 
 _NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -54,8 +55,9 @@ class Calibration:
             [
                 "   asked  of all values  of whole functions",
                 *table,
-                f"{len(self.true)} functions; mean width at 90 % {self.sharpness:.3g}, CRPS {self.crps:.3g} "
-                f"(of the outputs' size); stated over true error {self._ratio():.2f} (median){more}.",
+                f"{plural(len(self.true), 'function')}; mean width at 90 % {self.sharpness:.3g}, CRPS "
+                f"{self.crps:.3g} (of the outputs' size); stated over true error {self._ratio():.2f} "
+                f"(median){more}.",
             ]
         )
 
