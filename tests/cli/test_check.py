@@ -22,7 +22,7 @@ def file(tmp_path_factory):
 def run(*arguments):
     result = CliRunner().invoke(app, ["check", *map(str, arguments)])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_swapped_pairs_are_named(file, tmp_path):

@@ -9,8 +9,8 @@ import typer
 
 from elmonet.checks import choice
 from elmonet.cli import console
-from elmonet.cli.paths import require_data, require_place
-from elmonet.errors import InputError
+from elmonet.cli.paths import require_data
+from elmonet.cli.plot import require_picture, save_picture, without_windows
 
 
 def check(
@@ -50,12 +50,14 @@ def check(
     """
     from elmonet import AutoELMDeepONet
     from elmonet.cli.inputs import read_functions
+    from elmonet.plot import suspects
     from elmonet.progress import progress_bar
 
     require_data(data)
     choice(missing, "--missing", ("raise", "ignore"))
     if picture is not None:
-        require_place(picture, data)
+        require_picture(picture, data)
+        without_windows()
     printer, options = console.Printer(json), console.read_options(locals())
     functions = read_functions(printer, data, options)
     with progress_bar() as progress:
@@ -67,7 +69,8 @@ def check(
     names = ("row", "score", "kind", "reason")
     printer.value(functions=found.n, suspects=[dict(zip(names, row, strict=True)) for row in rows])
     if picture is not None:
-        _draw(found, picture)
+        axes = suspects(found)
+        picture = printer.save(lambda place: save_picture(axes, place), picture)
         printer.value(picture=str(picture))
         printer.line(f"wrote {picture}")
     printer.finish()
@@ -81,13 +84,3 @@ def fit_functions(model: Any, data: Any, groups: Any = None) -> Any:
     return model.fit(
         data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=groups
     )
-
-
-def _draw(found: Any, path: Path) -> None:
-    from elmonet import plot
-
-    figure: Any = plot.suspects(found).figure
-    try:
-        figure.savefig(path, dpi=150)
-    except ValueError as error:  # an ending that matplotlib does not write
-        raise InputError(f"{str(path)!r} cannot be drawn: {error}") from None

@@ -51,22 +51,10 @@ def plot(
 
     elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
     """
-    from elmonet.cli.inputs import count_training_functions, other_outputs, read_inputs
+    from elmonet.cli.inputs import count_training_functions, other_outputs
     from elmonet.forms.inputs import rows_of
     from elmonet.forms.outputs import errors_of_functions
 
-    if out.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
-    band = band_asked(interval, of, default="function")
-    require_place(out, model, data)
-    fitted = open_model(model)
-    require_data(data)
-    inputs = read_inputs(fitted, data, **console.read_options(locals()))
-    if inputs.truth is None and band is None:
-        raise InputError(
-            f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
-            f"{inputs.why_no_truth}"
-        )
     if function >= inputs.count:
         raise InputError(
             f"--function {function}: the file has {plural(inputs.count, 'function')}, counted from 0, so the "
@@ -80,7 +68,7 @@ def plot(
     shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
     printer = console.Printer(json)
-    out = printer.save(lambda place: _save(axes, place), out)
+    out = printer.save(lambda place: save_picture(axes, place), out)
     trained_on, remark = count_training_functions(fitted, u)
     printer.value(function=function, training_function=bool(trained_on), error=error, wrote=str(out))
     compared = "" if error is None else f"relative error {percent(error)}"
@@ -183,6 +171,23 @@ def _draw_band(
     return (on_a_line if d == 1 else on_plane)(shown), shown.error
 
 
+def require_picture(out: Path, *given: Path) -> None:
+    """Raise, before anything is computed, if a picture cannot be written to this file."""
+    if out.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
+    band = band_asked(interval, of, default="function")
+    require_place(out, model, data)
+    fitted = open_model(model)
+    require_data(data)
+    inputs = read_inputs(fitted, data, **console.read_options(locals()))
+    if inputs.truth is None and band is None:
+        raise InputError(
+            f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
+            f"{inputs.why_no_truth}"
+        )
+    require_place(out, *given)
+
+
 def without_windows() -> None:
     """Draw to files, also where there is no screen."""
     try:
@@ -192,7 +197,7 @@ def without_windows() -> None:
     matplotlib.use("Agg")
 
 
-def _save(axes: Any, out: Path) -> None:
+def save_picture(axes: Any, out: Path) -> None:
     """Write the figure of these axes, and close it."""
     import numpy as np
     from matplotlib import pyplot
