@@ -51,10 +51,20 @@ def plot(
 
     elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
     """
-    from elmonet.cli.inputs import count_training_functions, other_outputs
+    from elmonet.cli.inputs import count_training_functions, other_outputs, read_inputs
     from elmonet.forms.inputs import rows_of
     from elmonet.forms.outputs import errors_of_functions
 
+    band = band_asked(interval, of, default="function")
+    require_picture(out, model, data)
+    fitted = open_model(model)
+    require_data(data)
+    inputs = read_inputs(fitted, data, **console.read_options(locals()))
+    if inputs.truth is None and band is None:
+        raise InputError(
+            f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
+            f"{inputs.why_no_truth}"
+        )
     if function >= inputs.count:
         raise InputError(
             f"--function {function}: the file has {plural(inputs.count, 'function')}, counted from 0, so the "
@@ -175,16 +185,6 @@ def require_picture(out: Path, *given: Path) -> None:
     """Raise, before anything is computed, if a picture cannot be written to this file."""
     if out.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"cannot draw {str(out)!r}: a picture is a png, pdf or svg file.")
-    band = band_asked(interval, of, default="function")
-    require_place(out, model, data)
-    fitted = open_model(model)
-    require_data(data)
-    inputs = read_inputs(fitted, data, **console.read_options(locals()))
-    if inputs.truth is None and band is None:
-        raise InputError(
-            f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
-            f"{inputs.why_no_truth}"
-        )
     require_place(out, *given)
 
 
