@@ -54,6 +54,7 @@ PAGES = {
     "docs/method.md": lambda: fill_page("docs/method.md", small=tables.few_functions()),
     "docs/next-simulation.md": lambda: fill_page("docs/next-simulation.md", suggest=tables.suggest()),
     "docs/physics.md": lambda: fill_page("docs/physics.md", gallery=tables.equations_gallery()),
+    "docs/suspects.md": lambda: fill_page("docs/suspects.md", suspects=tables.suspects()),
     "docs/when-not.md": lambda: fill_page("docs/when-not.md", **tables.limits()),
 }
 

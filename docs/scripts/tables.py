@@ -115,6 +115,20 @@ def novelty():
     return markdown_table(("training functions", "new functions", "error", "flagged"), rows)
 
 
+def suspects():
+    """Wrong training pairs that were found, and others that were accused (suspects.md)."""
+    results, rows = load_results("suspects"), []
+    names = list(dict.fromkeys(row["data"] for row in results))
+    for kind, part in dict.fromkeys((row["kind"], row["part"]) for row in results):
+        own = {row["data"]: row for row in results if (row["kind"], row["part"]) == (kind, part)}
+        cells = [
+            (f"{row['found']} / {row['wrong']}, " if row["wrong"] else "") + str(row["accused"])
+            for row in (own[name] for name in names)
+        ]
+        rows.append((f"{kind}, {100 * part:g} %" if part else kind, *cells))
+    return markdown_table(("", *names), rows)
+
+
 def few_functions():
     """The expected error and its interval with 10 to 50 training functions (method.md)."""
     columns = ("problem", "functions", "true error", "expected", "factor", "interval covers")

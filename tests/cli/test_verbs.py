@@ -158,7 +158,7 @@ def test_axes_are_named_as_in_the_file(ok, tmp_path, monkeypatch):
         drawn = np.ravel(axes)[0].figure.axes
         labels.append({text for ax in drawn for text in (ax.get_xlabel(), ax.get_ylabel()) if text})
 
-    monkeypatch.setattr(picture, "_save", keep)
+    monkeypatch.setattr(picture, "save_picture", keep)
     u, s = waves(20)
     t = np.linspace(0, 3, 5)
     np.savez(tmp_path / "line.npz", u=u[:, ::2], s=s, t=X)

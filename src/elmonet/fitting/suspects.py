@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MIN_FUNCTIONS = 20  # below, quantiles say nothing of a tail
 _ASIDE = 0.15  # part of the functions that is set aside
 _ROUNDS = 3  # fits without those aside; a suspect is one after each of the last two
+_PASSES = 3  # more searches among the others, once some are found
 _TAIL = 0.7  # quantile that, with the median, fits the tail
 _CHANCE = 0.01  # probability of accusing anyone if nobody is wrong
 _MOST = 0.25  # part of the functions that can be accused
@@ -126,23 +127,34 @@ def find_suspects(model: FittedOperator | None) -> Suspects:
             f"telling suspects from chance takes at least {MIN_FUNCTIONS} functions; got "
             f"{len(residuals.functions)}."
         )
-    judged = _judged(model, training, residuals)
-    found = {i: judged.reason(i) for i in np.flatnonzero(judged.wrong).tolist()}
-    found |= {i: judged.at_one_point(i) for i in np.flatnonzero(judged.spiked & ~judged.wrong).tolist()}
-    place = {int(i): k for k, i in enumerate(judged.functions)}
-    for i, (sensor, score) in _odd_sensors(training.X).items():
-        if i in place:
-            words = f"input: value {sensor} does not fit the others"
-            found[place[i]] = _Reason("input value", words, max(score, float(judged.sizes[place[i]])))
-    order = sorted(found, key=lambda i: -found[i].score)
+    judged, found = _one_pass(model, training, residuals)
+    sizes, total, new = (
+        dict(zip(judged.rows.tolist(), judged.sizes.tolist(), strict=True)),
+        len(judged.rows),
+        found,
+    )
+    for _ in range(_PASSES):  # without these, others may stand out
+        rest = np.flatnonzero(~np.isin(judged.rows, list(found)))
+        if not new or model.again is None or not residuals.left_out or len(rest) < (1 - _MOST) * total:
+            break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            training = training.of(rest)
+            model = model.again(training)
+        residuals = training_residuals(model)
+        assert residuals is not None
+        judged, new = _one_pass(model, training, residuals)
+        found |= new
+        sizes |= judged.by_row()
+    order = sorted(found, key=lambda row: -found[row].score)
     return Suspects(
-        judged.rows[np.array(order, int)],
-        np.array([found[i].score for i in order]),
-        tuple(found[i].words for i in order),
-        tuple(found[i].kind for i in order),
-        judged.sizes,
-        judged.rows,
-        training.total or len(training.X),
+        np.array(order, int),
+        np.array([found[row].score for row in order]),
+        tuple(found[row].words for row in order),
+        tuple(found[row].kind for row in order),
+        np.array(list(sizes.values())),
+        np.array(list(sizes)),
+        training.total or total,
     )
 
 
@@ -152,6 +164,21 @@ class _Reason(NamedTuple):
     kind: str
     words: str
     score: float
+
+
+def _one_pass(
+    model: FittedOperator, training: Training, residuals: Residuals
+) -> tuple[_Judged, dict[int, _Reason]]:
+    """Return all functions as they were judged, and the reason of each suspect by its row."""
+    judged = _judged(model, training, residuals)
+    found = {i: judged.reason(i) for i in np.flatnonzero(judged.wrong).tolist()}
+    found |= {i: judged.at_one_point(i) for i in np.flatnonzero(judged.spiked & ~judged.wrong).tolist()}
+    place = {int(i): k for k, i in enumerate(judged.functions)}
+    for i, (sensor, score) in _odd_sensors(training.X).items():
+        if i in place:
+            words = f"input: value {sensor} does not fit the others"
+            found[place[i]] = _Reason("input value", words, max(score, float(judged.sizes[place[i]])))
+    return judged, {int(judged.rows[i]): reason for i, reason in found.items()}
 
 
 class _Judged(NamedTuple):
@@ -174,6 +201,10 @@ class _Judged(NamedTuple):
     sizes: np.ndarray
     wrong: np.ndarray
     spiked: np.ndarray
+
+    def by_row(self) -> dict[int, float]:
+        """Return the size of each function's residual, by its row."""
+        return dict(zip(self.rows.tolist(), self.sizes.tolist(), strict=True))
 
     def at_one_point(self, i: int) -> _Reason:
         """Return the reason of a function that is off at one point."""
