@@ -153,7 +153,9 @@ def legend_on_top(ax: Axes) -> None:
     rows = 1 if row < width else len(labels)
     low, high = ax.get_ylim()
     part = min(0.6, (rows * _LEGEND_ROW + 0.5) * font / height)
-    ax.set_ylim(low, low + (high - low) / (1 - part))
+    logarithmic = ax.get_yscale() == "log"
+    top = low * (high / low) ** (1 / (1 - part)) if logarithmic else low + (high - low) / (1 - part)
+    ax.set_ylim(low, top)
     ax.legend(frameon=False, loc="upper center", ncols=-(-len(labels) // rows), borderaxespad=0.2)
 
 

@@ -186,11 +186,10 @@ def suspects(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     sizes = np.maximum(found.residuals, _SMALLEST_ERROR)
     accused = np.isin(found.judged, found.functions)
     ax.semilogy(found.judged[~accused], sizes[~accused], ".", color=BLUE, label="training pairs")
-    if accused.any():
-        ax.semilogy(found.judged[accused], sizes[accused], "o", color=ORANGE, label="suspects")
-    at = dict(zip(found.judged.tolist(), sizes.tolist(), strict=True))
-    for row in found.functions[:most].tolist():
-        ax.annotate(str(row), (row, at[row]), (4, 3), textcoords="offset points", fontsize="small")
+    if len(found):
+        ax.semilogy(found.functions, found.scores, "o", color=ORANGE, label="suspects")
+    for row, score in zip(found.functions[:most].tolist(), found.scores.tolist(), strict=False):
+        ax.annotate(str(row), (row, score), (4, 3), textcoords="offset points", fontsize="small")
     ax.set(xlabel="row", ylabel="residual / typical residual")
     titled(ax, f"{len(found)} of {found.n} training pairs contradict the rest")
     bare(ax)
