@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.checks import plain
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.hdf5 import add_dataset
-from elmonet.data.lazy import Arrays, Lazy, last_axis_first, load, map_rows, point_array
+from elmonet.data.formats.text import add_columns
+from elmonet.data.lazy import Arrays, Lazy, is_stored, last_axis_first, load, map_rows, point_array, unpacked
 from elmonet.data.limits import require_room, stored_bytes
 from elmonet.data.role_search import find_roles
 from elmonet.data.roles import Roles, axis_names
@@ -37,15 +39,17 @@ def read(
     transpose: bool = False,
     max_bytes: int | str | None = None,
 ) -> OperatorData:
-    """Read input and output functions from a file, a folder or an ``xarray.Dataset``.
+    """Read input and output functions from a file, a folder, or arrays by name.
 
     The roles of the arrays are inferred from their names and shapes; `elmonet info FILE` shows the result.
     Names that are given here overrule it.
 
     Parameters
     ----------
-    source : npz, npy, a folder of npy, PyTorch, MATLAB, HDF5, zarr, NetCDF or CSV, or a kind of your own
-        (`elmonet.data.register_reader`); nothing in it is executed.
+    source : npz, npy, a folder of npy, PyTorch, safetensors, MATLAB, HDF5, zarr, NetCDF or CSV, or a kind of
+        your own (`elmonet.data.register_reader`); nothing in it is executed. Or a dictionary of arrays, an
+        ``xarray.Dataset``, or a ``pandas.DataFrame``, whose columns are understood as those of CSV. Masked
+        values, empty cells and fill values are missing: NaN.
     input : name of the input functions; a list of names for several input functions.
     output : name of the output functions; a list of names for the components of a vector.
     points : name of the output points, a list of names of a grid's axes, an array (M, d), or an npy or csv
@@ -100,7 +104,7 @@ def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tupl
         points = fields["s_train"].points if roles.scattered else fields["points"]
         axes = None if points is None else axis_names(arrays, roles.points, points.shape[1])
         is_path = isinstance(source, (str, os.PathLike))
-        name = Path(source).stem if is_path else str(source.attrs.get("name", ""))
+        name = Path(source).stem if is_path else str(getattr(source, "attrs", {}).get("name", ""))
         return OperatorData(**fields, name=name, axes=axes), roles
 
 
@@ -175,15 +179,51 @@ def _describe_array(array: Any) -> dict[str, Any]:
 
 
 def _open(source: Any, max_bytes: Any) -> Arrays:
-    if type(source).__module__.split(".")[0] != "xarray":
+    """Return the arrays of a file, a Dataset, a DataFrame or a dictionary."""
+    if isinstance(source, (str, os.PathLike)):
         return open_arrays(source, max_bytes)
-    if not hasattr(source, "data_vars"):
-        raise InputError(
-            f"expected an xarray.Dataset, got a {type(source).__name__}. Call .to_dataset() first."
-        )
     arrays = Arrays()
-    add_dataset(arrays, source, "the dataset")
+    if hasattr(source, "data_vars"):
+        add_dataset(arrays, source, "the dataset")
+    elif hasattr(source, "columns") and hasattr(source, "to_numpy"):
+        columns = list(source.columns)
+        names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in columns]
+        if len(set(names)) < len(names):
+            raise InputError(f"the columns of a DataFrame must have different names, got {', '.join(names)}.")
+        table = Arrays()
+        _add_entries(table, {name: source[column] for name, column in zip(names, columns, strict=True)})
+        arrays.skipped += table.skipped
+        add_columns(arrays, table)
+    elif isinstance(source, Mapping):
+        _add_entries(arrays, source)
+    else:
+        advice = " Call .to_dataset() first." if hasattr(source, "to_dataset") else ""
+        raise InputError(
+            "expected a file, a dictionary of arrays, a pandas.DataFrame or an xarray.Dataset, got a "
+            f"{type(source).__name__}.{advice}"
+        )
     return arrays
+
+
+def _add_entries(arrays: Arrays, entries: Mapping[Any, Any], prefix: str = "") -> None:
+    """Add the entries of a dictionary that are numbers, those of a dictionary in it as "name.key"."""
+    for key, entry in entries.items():
+        name = f"{prefix}{key}"
+        if isinstance(entry, Mapping):
+            _add_entries(arrays, entry, f"{name}.")
+            continue
+        if is_stored(entry) and not isinstance(entry, (np.memmap, Lazy)):
+            entry = Lazy.of(unpacked(entry, entry.attrs, name), name)
+        try:
+            array = entry if isinstance(entry, (Lazy, np.memmap)) else load(plain(entry))
+            missing = array.dtype == object and hasattr(entry, "to_numpy")  # a column of pandas with gaps
+            array = entry.to_numpy(dtype=float, na_value=np.nan) if missing else array
+        except (TypeError, ValueError):
+            array = None
+        if array is None or array.dtype.kind not in "biufc" or name.startswith("__"):  # as of loadmat
+            arrays.skipped.append(name)
+        else:
+            arrays[name] = array
 
 
 def _roles(arrays: Arrays, *, transpose: bool = False, max_bytes: Any = None, **names: Any) -> Roles:

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet.checks import coordinates, finite
+from elmonet.checks import coordinates, finite, plain
+from elmonet.data.lazy import load
 from elmonet.errors import ExtrapolationWarning, InputError
 
 _MARGIN = 0.1  # of the size of a function's bounding box, by which a new sensor may lie outside of it
@@ -26,7 +27,7 @@ class Scattered:
 
     Raises
     ------
-    InputError : if shapes disagree, or values are not finite.
+    InputError : if shapes disagree, or values are masked or not finite: a missing value has no entry.
 
     Examples
     --------
@@ -41,7 +42,7 @@ class Scattered:
     values: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        index, points = np.asarray(self.index), coordinates(self.points)
+        index, points = load(plain(self.index)), coordinates(load(plain(self.points)))
         if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) != len(points):
             raise InputError(
                 "index must hold one integer for each point, the row of the inputs that it belongs to; "
@@ -55,7 +56,7 @@ class Scattered:
             object.__setattr__(self, "values", self._checked(self.values))
 
     def _checked(self, values: Any) -> np.ndarray:
-        values = np.asarray(values)
+        values = load(plain(values))
         if values.dtype not in (np.float64, np.float32):
             values = values.astype(np.float64)
         if values.ndim not in (1, 2) or len(values) != len(self.points) or values.size == 0:
@@ -65,7 +66,7 @@ class Scattered:
             )
         if values.shape[1:] == (1,):
             values = values[:, 0]
-        finite(values, "values")
+        finite(values, "values", " A missing value has no entry: leave it out of index, points and values.")
         return values
 
     @classmethod
@@ -93,7 +94,7 @@ class Scattered:
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
-        values = [np.asarray(v, dtype=float) for v in values]
+        values = [load(plain(v)).astype(float) for v in values]
         for i, (v, p) in enumerate(zip(values, each, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")
@@ -168,7 +169,7 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
     new = coordinates(new_sensors)
     u, outside = np.empty((len(values), len(new))), []
     for i, (own_values, own) in enumerate(zip(values, sensors, strict=True)):
-        own_values, own = np.asarray(own_values, dtype=float), coordinates(own, dimension=new.shape[1])
+        own_values, own = load(plain(own_values)).astype(float), coordinates(own, dimension=new.shape[1])
         if own_values.shape != (len(own),):
             raise InputError(
                 f"function {i} has values {own_values.shape} and {len(own)} sensors: give one value for each."
