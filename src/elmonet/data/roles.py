@@ -172,7 +172,8 @@ class Roles:
 
     Inputs are one name, or a dict of names for several input functions; outputs are one name, or a list of
     names for the components of a vector. `points` and `sensors` are one name, or one for each axis of a grid
-    (None for an axis without coordinates). `index` assigns the values of scattered outputs to functions.
+    (None for an axis without coordinates), or of scattered outputs one for each coordinate. `index` assigns
+    the values of scattered outputs to functions.
     """
 
     u_train: str | dict[str, str]
@@ -243,8 +244,9 @@ def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         sentences.append(f"please check: {roles.doubt}")
     if roles.u_test is not None:
         sentences.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
-    missing = " in the file; give them with --points" if roles.points is None else ""
-    sentences.append(f"points: {_show_coordinates(arrays, roles.points)}{missing}")
+    missing = " in the file; give them with --points NAME or FILE" if roles.points is None else ""
+    shown = show(roles.points) if roles.scattered else _show_coordinates(arrays, roles.points)
+    sentences.append(f"points: {shown}{missing}")
     sentences.append(f"sensors: {_show_coordinates(arrays, roles.sensors)}")
     if roles.components and not isinstance(roles.s_train, list):
         sentences.append(f"components: the last axis of {roles.s_train}")

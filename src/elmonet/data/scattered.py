@@ -188,3 +188,63 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
             stacklevel=2,
         )
     return u
+
+
+def parts(u: Any) -> dict[str, Any]:
+    """Return the input functions by name, a single one as ""."""
+    return u if isinstance(u, dict) else {"": u}
+
+
+def long_table(
+    u: dict[str, np.ndarray], row: np.ndarray, points: np.ndarray, s: np.ndarray, index: str
+) -> tuple[dict[str, np.ndarray], Any, np.ndarray | None] | None:
+    """Return the functions of a table with one value per row; None if the rows of u are functions instead.
+
+    An input that is the same in all rows of a function is a number; any other is a function known at the
+    points, which then must be the same for all functions.
+    """
+    _, first, own = np.unique(row, return_index=True, return_inverse=True)
+    varying = [key for key, part in u.items() if not np.array_equal(part, part[first][own], equal_nan=True)]
+    if any(u[key].shape[1:] != (1,) for key in varying):
+        return None
+    inputs = {key: part[first] for key, part in u.items()}
+    if not varying:
+        return inputs, Scattered(own, points, s), None
+    order, counts, N = np.argsort(own, kind="stable"), np.bincount(own), len(first)
+    M = counts[0]
+    if (counts != M).any() or (points[order].reshape(N, M, -1) != points[order[:M]]).any():
+        known = f"{counts.min()} to {counts.max()} rows" if (counts != M).any() else "different points"
+        name = f"the input {varying[0]}" if varying[0] else "the input"
+        raise InputError(
+            f"{name} varies within the functions that {index} tells apart, and these have {known}; a model "
+            "needs all input functions at the same sensors. In Python: u = elmonet.resample(values, sensors, "
+            "new_sensors), with lists of one array for each function, and Scattered(index, points, values) "
+            "for the outputs."
+        )
+    inputs |= {key: u[key][order].reshape(N, M) for key in varying}
+    return inputs, s[order].reshape(N, M, *s.shape[1:]), points[order[:M]]
+
+
+def unique_inputs(u: Any) -> tuple[Any, np.ndarray]:
+    """Return the distinct inputs in the order of their first appearance, and the new row of each old one."""
+    loaded = {key: np.ascontiguousarray(load(rows)) for key, rows in parts(u).items()}
+    as_bytes = np.concatenate(
+        [rows.reshape(len(rows), -1).view(np.uint8) for rows in loaded.values()], axis=1
+    )
+    begins_run = np.append(True, (as_bytes[1:] != as_bytes[:-1]).any(axis=1))  # of equal inputs in sequence
+    runs = np.ascontiguousarray(as_bytes[begins_run])
+    as_scalars = runs.view(np.dtype((np.void, runs.shape[1]))).ravel()
+    _, first, inverse = np.unique(as_scalars, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.flatnonzero(begins_run)[first[order]]
+    unique = {key: array[rows] for key, array in loaded.items()}
+    return (unique if isinstance(u, dict) else unique[""]), rank[inverse.ravel()][np.cumsum(begins_run) - 1]
+
+
+def at_own_points(s: Any, points: np.ndarray) -> Scattered:
+    """Return functions (N, M, ...) at other points (M, d) than those of the training functions."""
+    values = load(s)
+    N, M = len(values), len(points)
+    return Scattered(np.repeat(np.arange(N), M), np.tile(points, (N, 1)), values.reshape(N * M, -1))
