@@ -52,6 +52,8 @@ def info(
 ) -> None:
     """Show what is in a model or in a file of functions, and how elmonet fit would use it.
 
+    Exits with 1 if it cannot tell which arrays are the functions.
+
     **Examples**
 
     elmonet info data.npz
@@ -64,9 +66,9 @@ def info(
     printer = Printer(json)
     if is_model(file):
         _print_model(printer, file)
+        printer.finish()
     else:
         _print_data(printer, file, read_options(locals()))
-    printer.finish()
 
 
 def _print_model(printer: Printer, file: Path) -> None:
@@ -159,11 +161,12 @@ def _print_data(printer: Printer, file: Path, options: dict[str, Any]) -> None:
         printer.line(f"  {array['name']} {tuple(array['shape'])} {array['dtype']}{span}{gaps}")
     if found["skipped"]:
         printer.line(f"  not numbers, left out: {', '.join(found['skipped'])}")
-    if found["error"]:
-        printer.line(found["error"])
-    elif found["reasons"]:
+    if found["reasons"]:
         printer.line("\n".join(["elmonet fit would take:", *(f"  {reason}" for reason in found["reasons"])]))
     printer.value(kind="data", **found)
+    printer.finish()
+    if found["error"]:  # after what is in the file
+        raise InputError(found["error"])
 
 
 def make(
