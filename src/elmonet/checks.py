@@ -61,12 +61,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
         )
     try:
         X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            allow_nd=True,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
+            estimator, X, reset=reset, allow_nd=True, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except ValueError as error:
         raise InputError(f"{error} X must hold one function per row, in the shape used for fit.") from None

@@ -93,17 +93,9 @@ def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
     def add(A: np.ndarray, total: np.ndarray, by_rows: bool) -> None:
         n, k = (integer(size) for size in A.shape)
         transposed = ctypes.c_char(b"T" if by_rows else b"N")
-        rows = integer(A.shape[1] if by_rows else A.shape[0])
-        numbers = lower, transposed, n, k, one
-        places = [ctypes.addressof(value) for value in numbers]
-        dsyrk(
-            *places,
-            A.ctypes.data,
-            ctypes.addressof(rows),
-            ctypes.addressof(one),
-            total.ctypes.data,
-            ctypes.addressof(n),
-        )
+        at = ctypes.addressof
+        numbers = (at(lower), at(transposed), at(n), at(k), at(one))
+        dsyrk(*numbers, A.ctypes.data, at(k if by_rows else n), at(one), total.ctypes.data, at(n))
 
     return add
 

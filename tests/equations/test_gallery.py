@@ -48,14 +48,14 @@ def test_a_pressure_is_compared_up_to_its_level_and_away_from_the_corners():
 
 def test_a_row_of_the_table():
     problem = GALLERY["antiderivative"]
-    row, model = measure(problem, functions=60, new=10, seed=3)
+    record, model = measure(problem, functions=60, new=10, seed=3)
     u, truth = problem.module.inputs(10, 4), problem.module.reference(10, 4)
     difference = model.predict(u) - truth
     error = np.mean(np.linalg.norm(difference, axis=1) / np.linalg.norm(truth, axis=1))
-    assert row.error == pytest.approx(error)
-    assert row.error < 1e-8
-    assert 0 < row.solving < row.seconds
-    assert (row.functions, row.published) == (60, "2.49e-3")
+    assert record["error"] == pytest.approx(error)
+    assert record["error"] < 1e-8
+    assert 0 < record["solving"] < record["seconds"]
+    assert (record["functions"], record["published"]) == (60, "2.49e-3")
 
 
 def test_every_published_number_has_a_source():

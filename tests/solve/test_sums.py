@@ -180,5 +180,5 @@ def test_from_few_to_many():
 def test_files_of_before_hold_a_triangle_of_few_functions():
     R = np.linalg.qr(np.vstack([np.vstack([B, G])[:, :8].T, np.zeros((9, P1 + Q))]), mode="r")
     sums = TriangularSums.of({"R": R, "p1": np.array(P1), "functions": np.array(8)})
-    solution, _, _ = solve_sums(sums, Span(np.eye(Q)), Ridge(0.1), outside=0.0)
+    solution, _, _ = solve_sums(sums, Span(np.eye(Q)), Ridge(0.1))
     np.testing.assert_allclose(solution.W, Ridge(0.1).solve(np.eye(Q), B[:, :8], G[:, :8]).W, atol=1e-10)

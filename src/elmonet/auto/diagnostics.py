@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.auto.error_estimate import EXACT, ExpectedError, learning_curve
+from elmonet.auto.error_estimate import EXACT, learning_curve
 from elmonet.auto.search import Search, Trial
 from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import function_norms, reference_norms
 from elmonet.summary import Fact, percent
+from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 _REPEAT_DIGITS = 10  # inputs that agree in this many digits of the largest value are repeats
 _INSPECTED = 1000  # functions that are inspected, evenly spaced, at most
@@ -215,9 +216,9 @@ def _dimension(functions: np.ndarray) -> int:
     return int(np.count_nonzero(rest > _NEGLIGIBLE_REST**2 * rest[-1]))
 
 
-def recommendations(search: Search, best: Trial, expected: ExpectedError, narrow: bool) -> tuple[Fact, ...]:
+def recommendations(search: Search, best: Trial, expected: ErrorEstimate, narrow: bool) -> tuple[Fact, ...]:
     """Report which data would reduce the error; `narrow`: the training functions span a small space."""
-    if expected.error < EXACT:
+    if (expected.error or 0.0) < EXACT:
         if narrow:
             text = "not needed for functions like these. For other functions, add some of them"
         else:
@@ -225,17 +226,17 @@ def recommendations(search: Search, best: Trial, expected: ExpectedError, narrow
         return (Fact("More data", text),)
     sensors = search.with_half_the_sensors(best)
     return (
-        *_more_functions(search, best, expected),
+        *_more_functions(search, best, expected.optimism),
         *([] if sensors is None else [_more_sensors(*sensors)]),
     )
 
 
-def _more_functions(search: Search, best: Trial, expected: ExpectedError) -> tuple[Fact, ...]:
+def _more_functions(search: Search, best: Trial, optimism: float) -> tuple[Fact, ...]:
     """Report whether more functions would help, from the learning curve of the best kind of branch."""
     if len(search.X) < _UNCERTAIN_BELOW:
         text = f"would help most. With {len(search.X)} functions, the choice of the model is uncertain"
-        if expected.optimism:
-            text += f": the expected error includes {percent(expected.optimism, 1)} for that"
+        if optimism:
+            text += f": the expected error includes {percent(optimism, 1)} for that"
         return (Fact("More functions", text),)
     curve = learning_curve(search, best)
     if curve is None:

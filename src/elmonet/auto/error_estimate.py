@@ -12,21 +12,12 @@ from elmonet.auto.transformed_data import TransformedData
 from elmonet.errors import NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.metrics import function_norms, overall, relative_errors
-from elmonet.uncertainty.error_estimate import MAX_RATE, error_interval
+from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate, error_interval
 
 EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions, up to which each is left out by a refit
 _REFIT_FROM = 4  # independent functions, so that halves hold two
 _HALVINGS = 4  # random splits into halves
-
-
-@dataclass(frozen=True)
-class ExpectedError:
-    """The expected error, its 90 % interval, and the optimism of the choice that the error includes."""
-
-    error: float
-    interval: tuple[float, float]
-    optimism: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +38,7 @@ class LearningCurve:
         return float(min(max(rate, 0.0), MAX_RATE))
 
 
-def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ExpectedError:
+def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEstimate:
     """Estimate the error of the fitted model: leave-one-out error plus the optimism of the choice.
 
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
@@ -67,7 +58,7 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ExpectedE
     error = one_more * float(overall(errors, M)) + hidden
     rate = None if curve is None else curve.rate
     interval = error_interval(errors, M, stated=error, independent=independent, rate=rate)
-    return ExpectedError(error, interval, hidden)
+    return ErrorEstimate(error, interval, model.error_kind_, hidden)
 
 
 def learning_curve(search: Search, best: Trial) -> LearningCurve | None:

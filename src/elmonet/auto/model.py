@@ -12,7 +12,7 @@ import numpy as np
 from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import error_estimate
 from elmonet.auto.layers import compare_with_layers
-from elmonet.auto.search import Search, Trial, choose_unaligned
+from elmonet.auto.search import Search, choose_unaligned
 from elmonet.auto.summary import (
     layers_not_used,
     layers_on_leaderboard,
@@ -31,7 +31,6 @@ from elmonet.forms.training import Training, points_once, understand
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
-from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
 _SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
@@ -157,7 +156,12 @@ class AutoELMDeepONet(OperatorEstimator):
         if isinstance(training.outputs, ScatteredForm) or training.has_gaps:
             if layers:
                 raise InputError(f"layers={layers} needs outputs without gaps, on one grid.")
-            model, leaderboard = self._choose_incomplete(training, seed, deadline, hook)
+            for name in ("log_inputs", "log_outputs"):
+                if getattr(self, name):
+                    raise InputError(f"{name}=True needs outputs without gaps, at common points.")
+            model, leaderboard = choose_unaligned(training, seed=seed, deadline=deadline, progress=hook)
+            words = summary_of_unaligned(model, leaderboard, training)
+            model._adopt(replace(model._fitted(), words=words))
             return (model, None), leaderboard, Repeats(0, 0.0)
         training, repeats = merge_repeats(training)
         search = Search(
@@ -170,61 +174,29 @@ class AutoELMDeepONet(OperatorEstimator):
             log_outputs=self.log_outputs,
         )
         best = search.run()
-        model, leaderboard = self._best_global(search, best, repeats), search.leaderboard()
-        layered = None
-        if layers != 0:
-            compared = self._try_layers(model, training, sensors, layers, search.seed, deadline, hook)
-            if compared is not None and compared.model is None:
-                model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
-            elif compared is not None:
-                layered = compared.model
-                before = summary_before_layers(search, best, compared, repeats)
-                chain = layered._fitted()
-                layered._adopt(replace(chain, words=chain.summary_after(before)))
-                leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
-        if hook is not None:
-            hook("done", 1.0, 1.0)
-        return (model, layered), leaderboard, repeats
-
-    def _best_global(self, search: Search, best: Trial, repeats: Repeats) -> ELMDeepONet:
-        """Return the best of all candidates by leave-one-out, fitted to all functions."""
-        model = search.model(best, self.missing)
+        model, leaderboard = search.model(best, self.missing), search.leaderboard()
         expected = error_estimate(model, search, best)
         words = summary_of_choice(model, search, best, expected, repeats)
-        fitted = model._fitted()
-        estimate = ErrorEstimate(expected.error, expected.interval, fitted.estimate.kind)
-        return model._adopt(replace(fitted, estimate=estimate, words=words))
-
-    def _try_layers(
-        self,
-        model: ELMDeepONet,
-        training: Training,
-        sensors: Any,
-        layers: int | None,
-        seed: int,
-        deadline: float,
-        hook: Any,
-    ) -> Any:
-        """Compare layers with the global model that was chosen."""
+        model._adopt(replace(model._fitted(), estimate=expected, words=words))
+        layered = None
 
         def tell(what: str, done: float, total: float) -> None:
             if hook is not None:
                 hook(what, _SEARCH_SHARE + (1 - _SEARCH_SHARE) * done / total, 1.0)
 
-        return compare_with_layers(
-            training, sensors, model, layers=layers, seed=seed, deadline=deadline, tell=tell
-        )
-
-    def _choose_incomplete(
-        self, training: Training, seed: int, deadline: float, hook: Any
-    ) -> tuple[ELMDeepONet, list[dict[str, Any]]]:
-        """Choose among few candidates by held-out functions, for outputs with gaps or at scattered points."""
-        for name in ("log_inputs", "log_outputs"):
-            if getattr(self, name):
-                raise InputError(f"{name}=True needs outputs without gaps, at common points.")
-        model, leaderboard = choose_unaligned(training, seed=seed, deadline=deadline, progress=hook)
-        words = summary_of_unaligned(model, leaderboard, training)
-        return model._adopt(replace(model._fitted(), words=words)), leaderboard
+        if layers != 0:
+            compared = compare_with_layers(
+                training, sensors, model, layers=layers, seed=seed, deadline=deadline, tell=tell
+            )
+            if compared is not None and compared.model is None:
+                model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
+            elif compared is not None and (layered := compared.model) is not None:
+                before = summary_before_layers(search, best, compared, repeats)
+                chain = layered._fitted()
+                layered._adopt(replace(chain, words=chain.summary_after(before)))
+                leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
+        tell("done", 1.0, 1.0)
+        return (model, layered), leaderboard, repeats
 
     def rollout(self, X: Any, steps: int) -> np.ndarray:
         """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""

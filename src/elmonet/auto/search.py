@@ -79,7 +79,8 @@ class Search:
         log_outputs: bool | None = None,
     ):
         self.training, self.X, self.y = training, training.X, training.y
-        self.seed, self.n_jobs, self.progress = seed, n_jobs, progress
+        self.seed, self.n_jobs = seed, n_jobs
+        self._report = progress or (lambda what, done, total: None)
         self.deadline = np.inf if time_budget is None else perf_counter() + time_budget
         self.rounds = _rounds(len(self.X))
         self.order = np.random.default_rng(seed).permutation(len(self.X))
@@ -93,12 +94,12 @@ class Search:
     def run(self) -> Trial:
         """Try everything; return the best trial on all functions, of those that there was time for."""
         first_round, *later_rounds = self.rounds
-        self._report("testing transforms", 0.0)
+        self._report("testing transforms", 0.0, 1.0)
         every = range(len(self.transforms))
         self._try([(transform, probe) for transform in every for probe in probes()], first_round)
         best_transforms = self._ranked(first_round, lambda trial: trial.transform)[:_TRANSFORMS]
         first, *others = [trial.transform for trial in best_transforms]
-        self._report(f"trying branches on {first_round} functions", 0.1)
+        self._report(f"trying branches on {first_round} functions", 0.1, 1.0)
         self._try([(first, branch) for branch in branches(self.X.shape[1:])], first_round)
         promising = self._ranked(first_round, lambda trial: trial.kind)[:_KINDS]
         self._try([(other, trial.candidate) for other in others for trial in promising], first_round)
@@ -107,9 +108,8 @@ class Search:
         before = first_round
         for i, functions in enumerate(later_rounds, start=1):
             promising = self._promising(before, _KINDS if functions <= _SLOW_ROUND else _KINDS_SLOW)
-            self._report(
-                f"trying the best {len(promising)} on {functions} functions", 0.2 + 0.6 * i / len(self.rounds)
-            )
+            done = 0.2 + 0.6 * i / len(self.rounds)
+            self._report(f"trying the best {len(promising)} on {functions} functions", done, 1.0)
             self._data = {key: data for key, data in self._data.items() if key[1] != before}
             self._started = False
             self._try([(trial.transform, trial.candidate) for trial in promising], functions)
@@ -257,10 +257,6 @@ class Search:
         for trial in ranked:
             first.setdefault(kind(trial), trial)
         return list(first.values())
-
-    def _report(self, what: str, done: float) -> None:
-        if self.progress is not None:
-            self.progress(what, done, 1.0)
 
 
 def _rounds(n: int) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from elmonet.auto.diagnostics import Repeats, narrow_span, noise_facts, recommendations, relative_noise
-from elmonet.auto.error_estimate import ExpectedError
 from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
 from elmonet.estimators.deeponet import ELMDeepONet
@@ -17,14 +16,14 @@ _LISTED_FAMILIES = 6  # families of branches whose best trial is listed
 
 
 def summary_of_choice(
-    model: ELMDeepONet, search: Search, best: Trial, expected: ExpectedError, repeats: Repeats
+    model: ELMDeepONet, search: Search, best: Trial, expected: ErrorEstimate, repeats: Repeats
 ) -> Summary:
     """Return the summary of a model that was chosen among many candidates."""
     span, solution = narrow_span(search.training), model.solution_
     return Summary(
         error=(
-            *ErrorEstimate(expected.error, expected.interval, solution.error_kind).facts(),
-            *_limitations(search, repeats, span, expected.error),
+            *expected.facts(),
+            *_limitations(search, repeats, span, expected.error or 0.0),
         ),
         help=recommendations(search, best, expected, bool(span)),
         choice=_choice(search, best),

@@ -9,17 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from elmonet.cli.console import (
-    IndexName,
-    InputName,
-    MaxSize,
-    OutputName,
-    PointsName,
-    Printer,
-    Transpose,
-    json_option,
-    read_options,
-)
+from elmonet.cli import console
 from elmonet.cli.paths import is_model, open_model, require_data, require_file
 from elmonet.errors import FileError, InputError
 from elmonet.summary import percent
@@ -35,15 +25,15 @@ def compare(
         list[Path],
         typer.Argument(help="Two or more models, from elmonet fit, then one data file.", metavar="FILES"),
     ],
-    input: InputName = None,
-    output: OutputName = None,
-    points: PointsName = None,
-    index: IndexName = None,
-    transpose: Transpose = False,
-    max_size: MaxSize = None,
+    input: console.InputName = None,
+    output: console.OutputName = None,
+    points: console.PointsName = None,
+    index: console.IndexName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
     json: Annotated[
         bool,
-        json_option(
+        console.json_option(
             "data, functions, models (path, error, worst, worst_function, expected_error, seconds, bytes, "
             "training_functions), pairs (better, worse, better_on, functions, difference, standard_error, "
             "clear), verdict"
@@ -73,7 +63,7 @@ def compare(
     if is_model(data):
         raise FileError(f"{str(data)!r} is a model. The file of functions comes last.")
     require_data(data)
-    printer, options = Printer(json), read_options(locals())
+    printer, options = console.Printer(json), console.read_options(locals())
     measured = [_measure(model, path, data, options) for model, path in zip(models, paths, strict=True)]
     first = measured[0]
     for other in measured[1:]:

@@ -18,6 +18,11 @@ import typer
 from elmonet.summary import percent
 
 
+def option(help: str, metavar: str, default: str | bool = True, **settings: Any) -> Any:
+    """Return an option of a verb; `default` is what the help shows."""
+    return typer.Option(help=help, metavar=metavar, show_default=default, **settings)
+
+
 def out_option(help: str, metavar: str = "FILE", **settings: Any) -> Any:
     """Return the option --out of a verb."""
     return typer.Option("--out", "-o", help=help, metavar=metavar, **settings)
@@ -25,7 +30,7 @@ def out_option(help: str, metavar: str = "FILE", **settings: Any) -> Any:
 
 def seed_option(help: str) -> Any:
     """Return the option --seed of a verb."""
-    return typer.Option(min=0, help=help, metavar="N")
+    return option(help, "N", min=0)
 
 
 def json_option(keys: str) -> Any:
@@ -54,11 +59,8 @@ IndexName = Annotated[
 Transpose = Annotated[bool, typer.Option("--transpose", help="Each column is a function, not each row.")]
 MaxSize = Annotated[
     str | None,
-    typer.Option(
-        "--max-size",
-        help="Limit for the size of the unpacked file, such as 4GB.",
-        metavar="SIZE",
-        show_default="200 times the file, at least 1GB",
+    option(
+        "Limit for the size of the unpacked file, such as 4GB.", "SIZE", "200 times the file, at least 1GB"
     ),
 ]
 

@@ -13,23 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet.checks import choice, number
-from elmonet.cli.console import (
-    IndexName,
-    InputName,
-    MaxSize,
-    OutputName,
-    PointsName,
-    Printer,
-    SensorsName,
-    Stopped,
-    Transpose,
-    error_in_words,
-    error_values,
-    json_option,
-    out_option,
-    read_options,
-    seed_option,
-)
+from elmonet.cli import console
 from elmonet.cli.paths import bytes_on_disk, require_data, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
@@ -40,83 +24,64 @@ if TYPE_CHECKING:
     from elmonet.data import OperatorData
 
 _COVERAGE = 0.9  # of the bands that are checked on test functions
-_feature_option = partial(typer.Option, rich_help_panel="Random features instead of a search")
-_block_option = partial(typer.Option, rich_help_panel="In blocks: data larger than memory")
+_feature_option = partial(console.option, rich_help_panel="Random features instead of a search")
+_block_option = partial(console.option, rich_help_panel="In blocks: data larger than memory")
 
 
 def fit(
     data: Annotated[
-        Path,
-        typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA"),
+        Path, typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA")
     ],
-    out: Annotated[Path, out_option("File of the model to write.")],
-    input: InputName = None,
-    output: OutputName = None,
-    points: PointsName = None,
-    sensors: SensorsName = None,
-    index: IndexName = None,
-    transpose: Transpose = False,
-    max_size: MaxSize = None,
+    out: Annotated[Path, console.out_option("File of the model to write.")],
+    input: console.InputName = None,
+    output: console.OutputName = None,
+    points: console.PointsName = None,
+    sensors: console.SensorsName = None,
+    index: console.IndexName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
     missing: Annotated[
-        str, typer.Option(help="What to do with NaN in the outputs: raise or ignore.", metavar="WORD")
+        str, console.option("What to do with NaN in the outputs: raise or ignore.", "WORD")
     ] = "raise",
     time_budget: Annotated[
-        float | None,
-        typer.Option(min=0, help="Time limit of the search.", metavar="SECONDS"),
+        float | None, console.option("Time limit of the search.", "SECONDS", min=0)
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(
-            help="Name of an array of labels, one for each function. Functions with the same label are left "
-            "out together.",
-            metavar="NAME",
+        console.option(
+            "Name of an array of labels, one for each function. Functions with the same label are left out "
+            "together.",
+            "NAME",
         ),
     ] = None,
     layers: Annotated[
         int | None,
-        typer.Option(
+        console.option(
+            "Number of layers, which all points share, for inputs and outputs on one grid; 0: none.",
+            "N",
+            "tried where they may help",
             min=0,
-            help="Number of layers, which all points share, for inputs and outputs on one grid; 0: none.",
-            metavar="N",
-            show_default="tried where they may help",
         ),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="HTML report to write: what was fitted, and how accurate it is.", metavar="FILE"),
+        Path | None, console.option("HTML report to write: what was fitted, and how accurate it is.", "FILE")
     ] = None,
-    seed: Annotated[int, seed_option("Seed of all random numbers.")] = 0,
-    width: Annotated[
-        int | None,
-        _feature_option(min=1, help="Number of random features.", metavar="N", show_default="1000"),
-    ] = None,
+    seed: Annotated[int, console.seed_option("Seed of all random numbers.")] = 0,
+    width: Annotated[int | None, _feature_option("Number of random features.", "N", "1000", min=1)] = None,
     activation: Annotated[
-        str | None,
-        _feature_option(help="Activation of these features.", metavar="WORD", show_default="tanh"),
+        str | None, _feature_option("Activation of these features.", "WORD", "tanh")
     ] = None,
-    scale: Annotated[
-        float | None,
-        _feature_option(min=0, help="Scale of their weights.", metavar="NUMBER", show_default="0.5"),
-    ] = None,
+    scale: Annotated[float | None, _feature_option("Scale of their weights.", "NUMBER", "0.5", min=0)] = None,
     memory: Annotated[
-        str | None,
-        _block_option(
-            help="Memory that the fit may use, such as 2GB.",
-            metavar="SIZE",
-            show_default="half of what is free",
-        ),
+        str | None, _block_option("Memory that the fit may use, such as 2GB.", "SIZE", "half of what is free")
     ] = None,
     checkpoint: Annotated[
-        Path | None,
-        _block_option(help="File for the state of the fit, to continue after a stop.", metavar="FILE"),
+        Path | None, _block_option("File for the state of the fit, to continue after a stop.", "FILE")
     ] = None,
-    workers: Annotated[
-        int | None,
-        _block_option(min=1, help="Threads.", metavar="N", show_default="cores"),
-    ] = None,
+    workers: Annotated[int | None, _block_option("Threads.", "N", "cores", min=1)] = None,
     json: Annotated[
         bool,
-        json_option(
+        console.json_option(
             "understood, expected_error, expected_error_interval, error_kind, seconds, wrote, report (with "
             "--report); after a search summary, leaderboard, test_error, test_coverage; with a width alpha, "
             "test_error, test_coverage; in blocks functions, alpha, rate; loo_error for a leave-one-out error"
@@ -157,7 +122,7 @@ def fit(
         require_place(checkpoint, data)
     if report is not None:
         _require_report_place(report, data, out)
-    printer, options = Printer(json), read_options(locals())
+    printer, options = console.Printer(json), console.read_options(locals())
     block_options = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     given = [f"--{name}" for name, value in block_options.items() if value is not None]
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
@@ -228,7 +193,11 @@ def _require_no_search(
 
 
 def _search(
-    printer: Printer, path: Path, options: dict[str, Any], settings: dict[str, Any], groups: str | None
+    printer: console.Printer,
+    path: Path,
+    options: dict[str, Any],
+    settings: dict[str, Any],
+    groups: str | None,
 ) -> tuple[Any, OperatorData]:
     """Fit the best of many models; return it and the functions of the file."""
     from elmonet import AutoELMDeepONet
@@ -239,11 +208,16 @@ def _search(
         try:
             return model, _fit_in_memory(printer, path, options, settings["missing"], model, groups)
         except KeyboardInterrupt:
-            raise Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
+            raise console.Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
 
 
 def _fit_in_memory(
-    printer: Printer, path: Path, options: dict[str, Any], missing: str, model: Any, groups: str | None
+    printer: console.Printer,
+    path: Path,
+    options: dict[str, Any],
+    missing: str,
+    model: Any,
+    groups: str | None,
 ) -> OperatorData:
     """Fit a model to the functions of a file, print its error, and return the functions."""
     from elmonet.cli.inputs import labels_from, named_outputs, read_functions
@@ -257,7 +231,7 @@ def _fit_in_memory(
     model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=labels)
     if hasattr(model, "leaderboard_"):
         printer.line(model.summary())
-        printer.value(summary=model.summary(), leaderboard=model.leaderboard_, **error_values(model))
+        printer.value(summary=model.summary(), leaderboard=model.leaderboard_, **console.error_values(model))
     else:
         _print_solution(printer, model)
     if data.u_test is not None:
@@ -313,7 +287,7 @@ def _require_finite(what: str, functions: Any, advice: str) -> None:
         )
 
 
-def _print_coverage(printer: Printer, model: Any, u: Any, points: Any, truth: Any) -> None:
+def _print_coverage(printer: console.Printer, model: Any, u: Any, points: Any, truth: Any) -> None:
     """Print the coverage of the bands on test functions, if there are bands."""
     found = {}
     for of in ("points", "function"):
@@ -333,7 +307,7 @@ def _print_coverage(printer: Printer, model: Any, u: Any, points: Any, truth: An
 
 
 def _fit_blocks(
-    printer: Printer,
+    printer: console.Printer,
     path: Path,
     options: dict[str, Any],
     block_options: dict[str, Any],
@@ -358,22 +332,22 @@ def _fit_blocks(
         except KeyboardInterrupt:
             checkpoint = block_options["checkpoint"]
             saved = checkpoint is not None and checkpoint.exists()
-            raise Stopped("Stopped." + (" The same command continues." if saved else "")) from None
+            raise console.Stopped("Stopped." + (" The same command continues." if saved else "")) from None
     rate = functions / (perf_counter() - begun)
     _print_solution(printer, model, f", {rate:,.0f} functions per second")
     printer.value(functions=functions, rate=rate)
     return model
 
 
-def _print_solution(printer: Printer, model: Any, more: str = "") -> None:
+def _print_solution(printer: console.Printer, model: Any, more: str = "") -> None:
     solution = model.solution_
     ridge = f"Ridge alpha: {solution.alpha:.2g} ({solution.method}){more}"
-    printer.line(f"Expected error: {error_in_words(model)}. {ridge}")
-    printer.value(alpha=solution.alpha, **error_values(model))
+    printer.line(f"Expected error: {console.error_in_words(model)}. {ridge}")
+    printer.value(alpha=solution.alpha, **console.error_values(model))
 
 
 def _write_report(
-    printer: Printer, report: Path, model: Any, path: Path, functions: OperatorData | None
+    printer: console.Printer, report: Path, model: Any, path: Path, functions: OperatorData | None
 ) -> None:
     """Write the report of a model, of the file it was fitted to, and of the file's test functions."""
     from elmonet.cli.inputs import named_outputs

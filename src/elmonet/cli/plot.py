@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elmonet.cli.console import (
-    IndexName,
-    InputName,
-    MaxSize,
-    ModelFile,
-    OutputName,
-    PointsName,
-    Printer,
-    Transpose,
-    json_option,
-    out_option,
-    read_options,
-)
+from elmonet.cli import console
 from elmonet.cli.paths import open_model, require_data, require_place
 from elmonet.cli.predict import Band, Interval, band_asked, of_option
 from elmonet.errors import InputError
@@ -32,23 +20,22 @@ if TYPE_CHECKING:
 
 
 def plot(
-    model: ModelFile,
+    model: console.ModelFile,
     data: Annotated[Path, typer.Argument(help="File of input and output functions.", metavar="DATA")],
-    out: Annotated[Path, out_option("Picture to write: png, pdf or svg.")],
-    function: Annotated[int, typer.Option(min=0, help="Which function, counted from 0.", metavar="N")] = 0,
+    out: Annotated[Path, console.out_option("Picture to write: png, pdf or svg.")],
+    function: Annotated[int, console.option("Which function, counted from 0.", "N", min=0)] = 0,
     component: Annotated[
-        str | None,
-        typer.Option(help="Which component, by name or number.", metavar="NAME", show_default="the first"),
+        str | None, console.option("Which component, by name or number.", "NAME", "the first")
     ] = None,
     interval: Interval = None,
     of: Annotated[str | None, of_option("function")] = None,
-    input: InputName = None,
-    output: OutputName = None,
-    points: PointsName = None,
-    index: IndexName = None,
-    transpose: Transpose = False,
-    max_size: MaxSize = None,
-    json: Annotated[bool, json_option("function, training_function, error, wrote")] = False,
+    input: console.InputName = None,
+    output: console.OutputName = None,
+    points: console.PointsName = None,
+    index: console.IndexName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
+    json: Annotated[bool, console.json_option("function, training_function, error, wrote")] = False,
 ) -> None:
     """Draw a prediction beside the truth.
 
@@ -74,7 +61,7 @@ def plot(
     require_place(out, model, data)
     fitted = open_model(model)
     require_data(data)
-    inputs = read_inputs(fitted, data, **read_options(locals()))
+    inputs = read_inputs(fitted, data, **console.read_options(locals()))
     if inputs.truth is None and band is None:
         raise InputError(
             f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
@@ -93,7 +80,7 @@ def plot(
     shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
     _save(axes, out)
-    printer = Printer(json)
+    printer = console.Printer(json)
     trained_on, remark = count_training_functions(fitted, u)
     printer.value(function=function, training_function=bool(trained_on), error=error, wrote=str(out))
     remark = remark.replace("all are training functions", "a training function")

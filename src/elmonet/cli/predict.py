@@ -10,62 +10,42 @@ from typing import Annotated, Any
 import typer
 
 from elmonet.checks import choice
-from elmonet.cli.console import (
-    IndexName,
-    InputName,
-    MaxSize,
-    ModelFile,
-    OutputName,
-    Printer,
-    Transpose,
-    json_option,
-    out_option,
-    read_options,
-    shapes_in_words,
-)
+from elmonet.cli import console
 from elmonet.cli.paths import TABLES, WRITTEN, open_model, require_data, require_data_place
 from elmonet.errors import InputError
 from elmonet.summary import percent
 
 Interval = Annotated[
-    float | None,
-    typer.Option(
-        help="Also give bands with this coverage: 0.9 for 90 %.", metavar="COVERAGE", show_default="no bands"
-    ),
+    float | None, console.option("Also give bands with this coverage: 0.9 for 90 %.", "COVERAGE", "no bands")
 ]
 
 
 def of_option(default: str) -> Any:
     """Return the option --of of a verb."""
-    return typer.Option(
-        help="What the coverage counts: points: single values; function: whole functions.",
-        metavar="WORD",
-        show_default=default,
-    )
+    help = "What the coverage counts: points: single values; function: whole functions."
+    return console.option(help, "WORD", default)
 
 
 def predict(
-    model: ModelFile,
+    model: console.ModelFile,
     data: Annotated[Path, typer.Argument(help="File of input functions.", metavar="DATA")],
-    out: Annotated[Path, out_option(f"File of the predictions to write: {WRITTEN}, csv, npy.")],
+    out: Annotated[Path, console.out_option(f"File of the predictions to write: {WRITTEN}, csv, npy.")],
     points: Annotated[
         str | None,
-        typer.Option(
-            help="Where to predict: an npy or csv file, or a name in DATA.",
-            metavar="FILE",
-            show_default="the training points",
+        console.option(
+            "Where to predict: an npy or csv file, or a name in DATA.", "FILE", "the training points"
         ),
     ] = None,
     interval: Interval = None,
     of: Annotated[str | None, of_option("points")] = None,
-    input: InputName = None,
-    output: OutputName = None,
-    index: IndexName = None,
-    transpose: Transpose = False,
-    max_size: MaxSize = None,
+    input: console.InputName = None,
+    output: console.OutputName = None,
+    index: console.IndexName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
     json: Annotated[
         bool,
-        json_option(
+        console.json_option(
             "functions, training_functions, shapes, seconds, wrote; with --interval, coverage and of; if the "
             "file holds outputs, error and coverage_found"
         ),
@@ -95,8 +75,8 @@ def predict(
     fitted = open_model(model)
     require_data(data)
     require_data_place(out, model, data)
-    printer = Printer(json)
-    options = read_options(locals()) | {"points": None}  # here --points says where to predict
+    printer = console.Printer(json)
+    options = console.read_options(locals()) | {"points": None}  # here --points says where to predict
     inputs = read_inputs(fitted, data, **options)
     where = inputs.points if points is None else points_from(fitted, points, data, max_size)
     if where is None and fitted.outputs_.scattered:
@@ -124,9 +104,8 @@ def predict(
     printer.value(
         functions=inputs.count, training_functions=trained_on, shapes=shapes, seconds=seconds, wrote=str(out)
     )
-    printer.line(
-        f"{inputs.count} functions in {1e3 * seconds:.3g} ms; wrote {shapes_in_words(arrays)} to {out}"
-    )
+    wrote = f"wrote {console.shapes_in_words(arrays)} to {out}"
+    printer.line(f"{inputs.count} functions in {1e3 * seconds:.3g} ms; {wrote}")
     truth = inputs.truth if points is None else None
     error = None if truth is None else relative_error(predicted, truth)
     if error is not None:
@@ -207,20 +186,20 @@ def _count_known_and_outside(low: Any, high: Any, truth: Any) -> Any:
 
 
 def suggest(
-    model: ModelFile,
+    model: console.ModelFile,
     pool: Annotated[Path, typer.Argument(help="File of candidate input functions.", metavar="POOL")],
     n: Annotated[int, typer.Option("-n", min=1, help="How many to suggest.", metavar="N")] = 10,
     out: Annotated[
         Path | None,
-        out_option(
+        console.out_option(
             f"File of the suggested functions to write: {WRITTEN}; csv and npy, the indices alone.",
             show_default="none",
         ),
     ] = None,
-    input: InputName = None,
-    transpose: Transpose = False,
-    max_size: MaxSize = None,
-    json: Annotated[bool, json_option("candidates, training_functions, indices, wrote")] = False,
+    input: console.InputName = None,
+    transpose: console.Transpose = False,
+    max_size: console.MaxSize = None,
+    json: Annotated[bool, console.json_option("candidates, training_functions, indices, wrote")] = False,
 ) -> None:
     """Suggest which input functions of a file to simulate next.
 
@@ -241,8 +220,8 @@ def suggest(
     require_data(pool)
     if out is not None:
         require_data_place(out, model, pool)
-    printer = Printer(json)
-    inputs = read_inputs(fitted, pool, **read_options(locals()))
+    printer = console.Printer(json)
+    inputs = read_inputs(fitted, pool, **console.read_options(locals()))
     indices = fitted.suggest(inputs.u, n)
     trained_on, _ = count_training_functions(fitted, inputs.u)
     remark = f", of which {trained_on} are training functions of the model" if trained_on else ""
@@ -253,7 +232,7 @@ def suggest(
             chosen = rows_of(inputs.u, indices)
             arrays |= chosen if isinstance(chosen, dict) else {"u": chosen}
         write_data(out, arrays)
-        printer.line(f"wrote {shapes_in_words(arrays)} to {out}")
+        printer.line(f"wrote {console.shapes_in_words(arrays)} to {out}")
     printer.value(candidates=inputs.count, training_functions=trained_on, indices=indices)
     printer.value(wrote=None if out is None else str(out))
     printer.line(

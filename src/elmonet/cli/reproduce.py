@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet.checks import choice
-from elmonet.cli.console import Stopped, out_option, seed_option
+from elmonet.cli.console import Stopped, option, out_option, seed_option
 from elmonet.cli.paths import require_folder, require_place
 from elmonet.cli.plot import without_windows
 from elmonet.errors import InputError
@@ -38,49 +38,31 @@ def reproduce(
     out: Annotated[Path, out_option("Folder of results and report.", "FOLDER")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")] = False,
     json: Annotated[
-        Path | None,
-        typer.Option(
-            "--json",
-            help="Also write the numbers to this file; - prints them instead of tables.",
-            metavar="FILE",
-        ),
+        Path | None, option("Also write the numbers to this file; - prints them instead of tables.", "FILE")
     ] = None,
     seed: Annotated[int, seed_option("Seed of the data and the networks.")] = 0,
     seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Time limit of each training.", metavar="SECONDS", show_default="12, full: none"
-        ),
+        float | None, option("Time limit of each training.", "SECONDS", "12, full: none", min=0)
     ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Limit of epochs of each training.", metavar="N", show_default="10000"),
-    ] = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Functions per step of training.", metavar="N", show_default="all"),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Random draws to average.", metavar="N", show_default="1, full: 10"),
-    ] = None,
+    epochs: Annotated[int | None, option("Limit of epochs of each training.", "N", "10000", min=1)] = None,
+    batch_size: Annotated[int | None, option("Functions per step of training.", "N", "all", min=1)] = None,
+    trials: Annotated[int | None, option("Random draws to average.", "N", "1, full: 10", min=1)] = None,
     functions: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Training functions, and test functions; of physics, training functions alone.",
+            "N",
+            "1000; physics: 2000 for advection",
             min=2,
-            help="Training functions, and test functions; of physics, training functions alone.",
-            metavar="N",
-            show_default="1000; physics: 2000 for advection",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only",
-            help="Of physics, one problem: antiderivative, reaction, poisson, laplace, advection, burgers, "
+        option(
+            "Of physics, one problem: antiderivative, reaction, poisson, laplace, advection, burgers, "
             "stokes; repeat the option for several.",
-            metavar="NAME",
-            show_default="all",
+            "NAME",
+            "all",
         ),
     ] = None,
 ) -> None:
@@ -216,12 +198,8 @@ def _print_table(table: Table, console: Console) -> None:
 
 def demo(
     out: Annotated[Path, out_option("Folder of the page with the pictures.", "FOLDER")] = Path("results"),
-    seconds: Annotated[
-        float, typer.Option(min=0, help="Seconds of training for each DeepONet.", metavar="SECONDS")
-    ] = 3.0,
-    functions: Annotated[
-        int, typer.Option(min=20, help="Training functions, and test functions.", metavar="N")
-    ] = 1000,
+    seconds: Annotated[float, option("Seconds of training for each DeepONet.", "SECONDS", min=0)] = 3.0,
+    functions: Annotated[int, option("Training functions, and test functions.", "N", min=20)] = 1000,
     seed: Annotated[int, seed_option("Seed of the data and the networks.")] = 0,
 ) -> None:
     """Show what elmonet does, in about a minute: the paper's four problems in four ways.

@@ -44,10 +44,7 @@ def equation() -> PDE:
     return PDE(
         Box(x=(0, 1), t=(0, 1)),
         lambda s, u: s.t + u * s.x,
-        {
-            "t=0": lambda s, u, x: s - np.sin(np.pi * x),
-            "x=0": lambda s, u, t: s - np.sin(np.pi * t / 2),
-        },
+        {"t=0": lambda s, u, x: s - np.sin(np.pi * x), "x=0": lambda s, u, t: s - np.sin(np.pi * t / 2)},
         input_axes=("x",),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType
@@ -116,36 +116,6 @@ GALLERY = {
 }
 
 
-@dataclass(frozen=True)
-class GalleryRow:
-    """The measured row of an equation in the table.
-
-    Attributes
-    ----------
-    error : mean relative L2 error over the domain on new functions, against the reference; the largest of
-        `errors`, which holds that of each unknown.
-    expected : the error that the model expects. solver : the error that the solver estimates.
-    seconds : of solving and learning. solving : of solving alone.
-    """
-
-    name: str
-    functions: int
-    error: float
-    errors: dict[str, float]
-    expected: float
-    solver: float
-    seconds: float
-    solving: float
-    resolution: str
-    published: str
-    source: str
-    took: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as a dictionary, for a file."""
-        return asdict(self)
-
-
 def measure(
     problem: GalleryProblem,
     *,
@@ -153,10 +123,13 @@ def measure(
     new: int = 100,
     seed: int = 0,
     progress: Callable[..., None] | None = None,
-) -> tuple[GalleryRow, Any]:
+) -> tuple[dict[str, Any], Any]:
     """Fit a model without outputs on `functions` inputs, and compare `new` ones with the reference.
 
-    Return the row, and the model.
+    Return the record of the problem, and the model. In the record, `error` is the mean relative L2 error over
+    the domain on new functions, the largest of `errors`, which holds that of each unknown; `expected` the
+    error that the model expects; `solver` the error that the solver estimates; `seconds` of solving and
+    learning, `solving` of solving alone.
     """
     module, functions = problem.module, functions or problem.functions
     u = module.inputs(functions, seed)
@@ -165,21 +138,21 @@ def measure(
     model.fit(u, module.equation(), module.POINTS, sensors=module.SENSORS)
     seconds = perf_counter() - begun
     errors = compare(problem, model.predict(module.inputs(new, seed + 1)), module.reference(new, seed + 1))
-    row = GalleryRow(
-        name=problem.name,
-        functions=functions,
-        error=max(errors.values()),
-        errors=errors,
-        expected=float(model.expected_error_ or np.nan),
-        solver=model.physics_.error,
-        seconds=seconds,
-        solving=model.physics_.seconds,
-        resolution=str(model.physics_.resolution),
-        published=problem.published,
-        source=problem.source,
-        took=problem.took,
-    )
-    return row, model
+    record = {
+        "name": problem.name,
+        "functions": functions,
+        "error": max(errors.values()),
+        "errors": errors,
+        "expected": float(model.expected_error_ or np.nan),
+        "solver": model.physics_.error,
+        "seconds": seconds,
+        "solving": model.physics_.seconds,
+        "resolution": str(model.physics_.resolution),
+        "published": problem.published,
+        "source": problem.source,
+        "took": problem.took,
+    }
+    return record, model
 
 
 def compare(problem: GalleryProblem, predicted: Any, truth: Any) -> dict[str, float]:

@@ -36,7 +36,11 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
             "keep them, nor does a file that was saved with inputs=False or by an older elmonet. Fit the "
             "model again in memory, or give them to an ELMDeepONet: model.remember_inputs(X)."
         )
-    useful = ~record.has(candidates) & _first_occurrences(candidates)
+    useful = np.zeros(len(candidates), bool)
+    useful[np.unique(fingerprints_of(candidates), return_index=True)[1]] = (
+        True  # repeats no candidate before it
+    )
+    useful &= ~record.has(candidates)
     if useful.sum() < n:
         raise InputError(
             f"n = {n} functions were asked for, but of the {len(candidates)} candidates only "
@@ -66,7 +70,8 @@ def most_informative(
 
     For large pools, |p_j|^2 is estimated from a random part of the pool, so that memory stays bounded.
     """
-    part = _part(len(pool))
+    size, most = len(pool), max(_MIN_PART, _MAX_ENTRIES // len(pool))
+    part = np.arange(size) if size <= most else np.sort(np.random.default_rng(0).permutation(size)[:most])
     inside = np.zeros(len(pool))
     inside[part] = 1
     pool_weight = max(1, len(pool) - 1) / np.maximum(1, len(part) - inside)  # 1 if the part is the pool
@@ -96,16 +101,3 @@ def most_informative(
 
 def _kernel(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return kernel_matrix(_KERNEL, _SCALE, Products.of(X, Y))
-
-
-def _part(size: int) -> np.ndarray:
-    """Return the functions of a pool over which the variance is summed: all, or a random part."""
-    most = max(_MIN_PART, _MAX_ENTRIES // size)
-    return np.arange(size) if size <= most else np.sort(np.random.default_rng(0).permutation(size)[:most])
-
-
-def _first_occurrences(rows: np.ndarray) -> np.ndarray:
-    """Return which rows (n,) repeat none before them."""
-    first = np.zeros(len(rows), bool)
-    first[np.unique(fingerprints_of(rows), return_index=True)[1]] = True
-    return first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -249,16 +249,8 @@ class ELMDeepONet(OperatorEstimator):
         method = OperatorErrorBars if self.error_bars is None else self.error_bars
         if not (isinstance(method, type) and issubclass(method, ErrorBars)):
             raise InputError(f"error_bars must be a subclass of ErrorBars, or None; got {method!r}.")
-        return FitSettings(
-            self.branch,
-            self.trunk,
-            self.solver,
-            self.scale_inputs,
-            self.log_inputs,
-            self.log_outputs,
-            self.random_state,
-            method,
-        )
+        given = {f.name: getattr(self, f.name) for f in fields(FitSettings)}
+        return FitSettings(**given | {"error_bars": method})
 
     @property
     def solution_(self) -> Solution:
@@ -333,9 +325,6 @@ class ELMDeepONet(OperatorEstimator):
     @classmethod
     def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         parameters, model, blocks = deeponet_from_store(header, arrays)
-        return cls(**parameters)._adopt(model)._continue(blocks)
-
-    def _continue(self, blocks: BlockFit | None) -> Self:
-        """Continue a fit in blocks."""
-        self._blocks = blocks
-        return self
+        estimator = cls(**parameters)._adopt(model)
+        estimator._blocks = blocks
+        return estimator

@@ -231,10 +231,7 @@ def from_version_1(
     layout, several, old = header["layout"], header["inputs"], header["solution"]
     places, c = arrays.pop("points"), 0 if layout["axis"] is None else layout["shape"][layout["axis"]]
     arrays["outputs.points"] = places[: len(places) // c, :-1] if c else places
-    scattered, in_blocks = (
-        bool(header["needs_points"]),
-        "loo_errors" not in old and "solution.errors" not in arrays,
-    )
+    in_blocks = "loo_errors" not in old and "solution.errors" not in arrays
     kind = "held out" if old["method"] == "lsmr" else "gcv" if in_blocks else "leave-one-out"
     solution = {name: value for name, value in old.items() if name != "loo_error"}
     names = ("branch", "trunk", "solver")
@@ -248,7 +245,7 @@ def from_version_1(
             "shapes": several and several["shapes"],
             "logarithms": header["log_inputs"],
         },
-        "outputs": layout | {"scattered": scattered, "dtype": arrays["C"].dtype.name},
+        "outputs": layout | {"scattered": bool(header["needs_points"]), "dtype": arrays["C"].dtype.name},
         "solution": solution | {"expected_error": old["loo_error"], "error_kind": kind},
         "promise": None,
     }

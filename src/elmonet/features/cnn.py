@@ -80,10 +80,7 @@ class CNN(RandomMap):
             "activation": choice(self.activation, "activation", ACTIVATIONS),
             "scale": number(self.scale, "scale", strict=True),
         }
-        kernel, stride = (
-            positive_integer(self.kernel, "kernel"),
-            positive_integer(self.stride, "stride"),
-        )
+        kernel, stride = positive_integer(self.kernel, "kernel"), positive_integer(self.stride, "stride")
         if kernel % 2 == 0:
             raise InputError(f"kernel must be odd, got {kernel}.")
         weights = []
@@ -91,10 +88,7 @@ class CNN(RandomMap):
             channels = positive_integer(count, "each of channels")
             weights.append(draw_layer(rng, fan_in * kernel**2, channels, **settings))
             fan_in, height, width = channels, ceil(height / stride), ceil(width / stride)
-        hidden, last = (
-            positive_integer(self.hidden, "hidden"),
-            positive_integer(self.width, "width"),
-        )
+        hidden, last = positive_integer(self.hidden, "hidden"), positive_integer(self.width, "width")
         weights.append(draw_layer(rng, fan_in * height * width, hidden, **settings))
         weights.append(draw_layer(rng, hidden, last, **settings))
         return weights
@@ -102,15 +96,11 @@ class CNN(RandomMap):
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         *convolutions, dense, last = self.weights_
         H = X.reshape(len(X), *self._image_shape()).transpose(0, 2, 3, 1)  # channels last
-        for A in convolutions:
-            H = self._convolve(H, A)
+        for A in convolutions:  # windows gathered as rows: (n, h, w, c) to (n, h/stride, w/stride, c')
+            windows = gather_windows(H, self.kernel, self.stride)
+            rows = windows.reshape(-1, A.shape[1] - 1)
+            H = layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
         layer(layer(H.reshape(len(H), -1), dense, self.activation), last, self.activation, out)
-
-    def _convolve(self, H: np.ndarray, A: np.ndarray) -> np.ndarray:
-        """Convolve by gathering the windows as rows: (n, h, w, c) to (n, h/stride, w/stride, c')."""
-        windows = gather_windows(H, self.kernel, self.stride)
-        rows = windows.reshape(-1, A.shape[1] - 1)
-        return layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
 
     def _row_size(self) -> int:
         _, height, width = self._image_shape()

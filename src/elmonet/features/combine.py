@@ -14,7 +14,6 @@ from elmonet.errors import InputError
 from elmonet.features.base import (
     FeatureMap,
     features,
-    features_times,
     features_times_and_rest,
     fit_features,
     fit_map,
@@ -144,14 +143,7 @@ class Concat(FeatureMap, _BaseComposition):
             out[:, self.ends_[i] : self.ends_[i + 1]] = features(member, self._for_member(i, X))
 
     def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        ends = self.ends_
-        return np.sum(
-            [
-                features_times(member, self._for_member(i, X), R[ends[i] : ends[i + 1]])
-                for i, member in enumerate(self.members_)
-            ],
-            axis=0,
-        )
+        return self._times_and_rest(X, R)[0]
 
     def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         ends = self.ends_
@@ -260,8 +252,12 @@ class Several(Concat):
         return own.reshape(len(X), *self.shapes_[i])
 
     def _fit_transform(self, X: np.ndarray, y: Any) -> np.ndarray:
-        kind = Concat if self.combine == "concat" else FeatureMap
-        return kind._fit_transform(self, X, y)
+        return self._kind._fit_transform(self, X, y)
+
+    @property
+    def _kind(self) -> type[FeatureMap]:
+        """The class whose methods serve: products have no features of single members."""
+        return Concat if self.combine == "concat" else FeatureMap
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         if self.combine == "concat":
@@ -272,11 +268,10 @@ class Several(Concat):
             out *= features(member, self._for_member(i, X))
 
     def _times(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        return super()._times(X, R) if self.combine == "concat" else FeatureMap._times(self, X, R)
+        return self._kind._times(self, X, R)
 
     def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        kind = Concat if self.combine == "concat" else FeatureMap
-        return kind._times_and_rest(self, X, R)
+        return self._kind._times_and_rest(self, X, R)
 
     def _jet(self, X: Jet) -> Jet:
         return FeatureMap._jet(self, X)  # raises: these are functions, not points

@@ -63,7 +63,7 @@ class Jet:
             return Jet(self.coefficients * other, self.orders)
         shape = np.broadcast_shapes(self.value.shape, other.value.shape)
         found = np.zeros((*(order + 1 for order in self.orders), *shape))
-        for k in self._indices():
+        for k in indices(*(range(order + 1) for order in self.orders)):
             for i in indices(*(range(top + 1) for top in k)):
                 found[k] += self.coefficients[i] * other.coefficients[tuple(np.subtract(k, i))]
         return Jet(found, self.orders)
@@ -88,17 +88,6 @@ class Jet:
         """Return some of the functions, selected by an index of the array."""
         return Jet(self.coefficients[(..., *index)], self.orders)
 
-    def _indices(self) -> Any:
-        return indices(*(range(order + 1) for order in self.orders))
-
-
-def _sine(z: np.ndarray, m: int) -> np.ndarray:
-    return np.sin(z + m * np.pi / 2) / factorial(m)
-
-
-def _cosine(z: np.ndarray, m: int) -> np.ndarray:
-    return np.cos(z + m * np.pi / 2) / factorial(m)
-
 
 def _by_polynomials(first: np.polynomial.Polynomial, values: Any) -> Callable[[np.ndarray, int], np.ndarray]:
     """Return the Taylor function of a t with ``t' = first(t)``: every derivative is a polynomial in t."""
@@ -113,10 +102,6 @@ def _by_polynomials(first: np.polynomial.Polynomial, values: Any) -> Callable[[n
 
 
 _sigmoid = _by_polynomials(np.polynomial.Polynomial([0.0, 1.0, -1.0]), expit)
-
-
-def _softplus(z: np.ndarray, m: int) -> np.ndarray:
-    return np.logaddexp(z, 0) if m == 0 else _sigmoid(z, m - 1) / m
 
 
 def _normal(z: np.ndarray, m: int) -> np.ndarray:
@@ -143,9 +128,9 @@ def _relu(z: np.ndarray, m: int) -> np.ndarray:
 TAYLOR: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "relu": _relu,
     "tanh": _by_polynomials(np.polynomial.Polynomial([1.0, 0.0, -1.0]), np.tanh),
-    "sin": _sine,
-    "cos": _cosine,
+    "sin": lambda z, m: np.sin(z + m * np.pi / 2) / factorial(m),
+    "cos": lambda z, m: np.cos(z + m * np.pi / 2) / factorial(m),
     "gelu": _gelu,
     "sigmoid": _sigmoid,
-    "softplus": _softplus,
+    "softplus": lambda z, m: np.logaddexp(z, 0) if m == 0 else _sigmoid(z, m - 1) / m,
 }

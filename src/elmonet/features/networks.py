@@ -31,22 +31,14 @@ def _relu(z: np.ndarray) -> None:
         np.maximum(part, zeros[: part.size], out=part)
 
 
-def _gelu(z: np.ndarray) -> None:
-    z *= ndtr(z)
-
-
-def _softplus(z: np.ndarray) -> None:
-    np.logaddexp(z, 0, out=z)
-
-
 ACTIVATIONS: dict[str, Callable[[np.ndarray], object]] = {
     "relu": _relu,
     "tanh": lambda z: np.tanh(z, out=z),
     "sin": lambda z: np.sin(z, out=z),
     "cos": lambda z: np.cos(z, out=z),
-    "gelu": _gelu,
+    "gelu": lambda z: np.multiply(z, ndtr(z), out=z),
     "sigmoid": lambda z: expit(z, out=z),
-    "softplus": _softplus,
+    "softplus": lambda z: np.logaddexp(z, 0, out=z),
 }
 
 
@@ -58,18 +50,6 @@ def activate(name: str, z: np.ndarray) -> None:
         return
     with ThreadPoolExecutor(threads) as pool:  # NumPy's functions release the interpreter lock
         list(pool.map(ACTIVATIONS[name], np.array_split(z, threads)))
-
-
-def bias_width(activation: str, fan_in: int) -> float:
-    """Return half the width of the uniform distribution of biases.
-
-    relu: ``1/sqrt(fan_in)``, PyTorch's default, which reproduces the paper. sin, cos: pi, a uniform
-    phase, so that SLFN is a random Fourier feature map. The others: 1, since a smooth activation
-    without a bias of order one is nearly an odd or even function.
-    """
-    if activation == "relu":
-        return float(1 / np.sqrt(fan_in))
-    return float(np.pi) if activation in ("sin", "cos") else 1.0
 
 
 def draw_layer(
@@ -86,8 +66,12 @@ def draw_layer(
 
     Weights are uniform in ``+-scale/sqrt(fan_in)`` or normal with that standard deviation; for "student" and
     its degrees of freedom, those of a feature follow Student's t distribution in fan_in dimensions. Biases
-    are uniform in ``+-bias``, by default `bias_width`.
+    are uniform in ``+-bias``. By default, relu: ``1/sqrt(fan_in)``, PyTorch's, which reproduces the paper;
+    sin, cos: pi, a uniform phase, as of random Fourier features; the others: 1, since a smooth activation
+    without a bias of order one is nearly an odd or even function.
     """
+    if bias is None:
+        bias = {"relu": float(1 / np.sqrt(fan_in)), "sin": np.pi, "cos": np.pi}.get(activation, 1.0)
     A = np.empty((width, fan_in + 1))
     if distribution != "uniform":
         rng.standard_normal(out=A)
@@ -101,7 +85,7 @@ def draw_layer(
         A -= 0.5
         half_width = 2.0
     A[:, :-1] *= half_width * scale / np.sqrt(fan_in)
-    A[:, -1] *= 2 * (bias_width(activation, fan_in) if bias is None else bias)
+    A[:, -1] *= 2 * bias
     return A
 
 
@@ -180,16 +164,12 @@ class SLFN(RandomMap):
 
     def _draw_weights(self, rng: np.random.Generator) -> list[np.ndarray]:
         fan_in = int(np.prod(self.input_shape_))
-        A = draw_layer(
-            rng,
-            fan_in,
-            positive_integer(self.width, "width"),
-            activation=choice(self.activation, "activation", ACTIVATIONS),
-            scale=number(self.scale, "scale", strict=True),
-            distribution=choice(self.distribution, "distribution", DISTRIBUTIONS),
-            bias=None if self.bias is None else number(self.bias, "bias"),
-        )
-        return [A]
+        width, scale = positive_integer(self.width, "width"), number(self.scale, "scale", strict=True)
+        bias = None if self.bias is None else number(self.bias, "bias")
+        activation = choice(self.activation, "activation", ACTIVATIONS)
+        distribution = choice(self.distribution, "distribution", DISTRIBUTIONS)
+        how: dict[str, Any] = {"activation": activation, "distribution": distribution}
+        return [draw_layer(rng, fan_in, width, scale=scale, bias=bias, **how)]
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         layer(X.reshape(len(X), -1), self.weights_[0], self.activation, out)

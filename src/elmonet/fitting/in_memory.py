@@ -41,22 +41,16 @@ class Reused(NamedTuple):
 def fit_training(settings: FitSettings, training: Training, reused: Reused | None = None) -> FittedOperator:
     """Fit training data in memory, whatever its form: complete, with gaps, or scattered."""
     reused = Reused(settings.prepare(training)) if reused is None else reused
-    return _fit_prepared(reused, training, settings)
-
-
-def _fit_prepared(reused: Reused, training: Training, settings: FitSettings) -> FittedOperator:
-    prepared, features, factors = reused
-    inputs, outputs, branch, trunk, solver = prepared
+    inputs, outputs, branch, trunk, solver = reused.prepared
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
     dtype = outputs.dtype if getattr(solver, "keeps_precision", False) else np.float64
     Z, y, w = inputs.seen(training.X, dtype), training.y, training.weights
     more: dict[str, Any] = {"training": training, "method": settings.error_bars}
     if not isinstance(outputs, ScatteredForm) and not training.has_gaps:
-        groups = None
         if training.groups is not None:
-            groups = training.groups.numbers
-            more |= {"grouping": training.groups.reason, "groups": len(np.unique(groups))}
-        operator, solution = fit_in_memory(Z, y, outputs, branch, trunk, solver, w, groups, features, factors)
+            groups = len(np.unique(training.groups.numbers))
+            more |= {"grouping": training.groups.reason, "groups": groups}
+        operator, solution = _fit_complete(reused, training, Z)
         return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
     if isinstance(outputs, ScatteredForm):
@@ -79,42 +73,30 @@ def _refit(
 ) -> FittedOperator:
     """Fit other training data with the parts that were chosen from all."""
     parts = {"branch": clone(branch), "trunk": clone(trunk), "solver": Ridge(alpha)}
-    return _fit_prepared(Reused(settings.prepare(training)._replace(**parts)), training, settings)
+    return fit_training(settings, training, Reused(settings.prepare(training)._replace(**parts)))
 
 
-def fit_in_memory(
-    Z: np.ndarray,
-    y: np.ndarray,
-    outputs: OutputForm,
-    branch: Any,
-    trunk: Any,
-    solver: Any,
-    weights: np.ndarray | None = None,
-    groups: np.ndarray | None = None,
-    features: np.ndarray | None = None,
-    factors: dict[str, Factor] | None = None,
-) -> tuple[Operator, Solution]:
-    """Fit the operator from inputs Z (N, ...), as the branch sees them, to output rows y (N, M).
+def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Operator, Solution]:
+    """Fit the operator from inputs Z (N, ...), as the branch sees them, to outputs without gaps.
 
-    Branch and trunk are not fitted yet; a fitted branch comes with its `features` (N, p1) of Z, perhaps with
-    their `factors`. `weights` (N,) are square roots: a column of B and G times w counts
-    w^2 times. Functions with the same number in `groups` (N,) are left out together.
+    Weights are square roots: a column of B and G times w counts w^2 times.
     """
-    z = outputs.target(y).astype(Z.dtype, copy=False)
+    (_, outputs, branch, trunk, solver), features, factors = reused
+    y, weights, G = training.y, training.weights, outputs.target(training.y).astype(Z.dtype, copy=False).T
     P = outputs.seen(dtype=Z.dtype)
-    features = fit_features(branch, Z, z) if features is None else features
+    features = fit_features(branch, Z, G.T) if features is None else features
     B = checked_features(features, branch, Z, "branch").T
-    T = features_of(fit_map(trunk, P, z.T), P, "trunk")
-    G = z.T
+    T = features_of(fit_map(trunk, P, G), P, "trunk")
     if weights is not None:
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
     sizes = None if outputs.logs is None else log_sizes(y, weights)
+    groups = None if training.groups is None else training.groups.numbers
     solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors)
     operator = Operator.of(branch, trunk, solution, T)
     if outputs.logs is not None:
         fitted = product(product(operator.basis, operator.C), B).T
-        solution = in_units_of_outputs(solution, outputs, y, fitted, weights)
+        solution = _in_units_of_outputs(solution, outputs, y, fitted, weights)
     return operator, solution
 
 
@@ -127,21 +109,13 @@ def log_sizes(y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     return np.sqrt(y.shape[1]) * (np.ones(len(y)) if weights is None else weights)
 
 
-def in_units_of_outputs(
-    solution: Solution,
-    outputs: OutputForm,
-    y: np.ndarray,
-    fitted: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+def _in_units_of_outputs(
+    solution: Solution, outputs: OutputForm, y: np.ndarray, fitted: np.ndarray, weights: np.ndarray | None
 ) -> Solution:
-    """Return a solution for logarithms with its errors in units of the outputs y (N, M) themselves.
-
-    `fitted` (N, M) are its logarithms for the training functions, for the residual.
-    """
+    """Return a solution for logarithms, fitted (N, M), with its errors in units of the outputs y (N, M)."""
     weight = 1.0 if weights is None else weights[:, None]
-    if fitted is not None:
-        residual = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
-        solution = replace(solution, residual=float(residual))
+    residual = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
+    solution = replace(solution, residual=float(residual))
     if solution.error_kind not in LEFT_OUT:
         return replace(solution, expected_error=None, error_kind=None, errors=None)
     errors = outputs.errors(solution.left_out().T / weight, y)

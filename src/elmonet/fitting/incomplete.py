@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import comb
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ _COMPLETE = 1e-8  # of the outputs: a trunk that misses no more keeps all of the
 _ALPHA_POINTS = 30  # points that are enough to choose a first alpha
 
 
-@dataclass(frozen=True)
-class UnalignedOperator:
+class UnalignedOperator(NamedTuple):
     """A fitted branch, a fitted trunk, and the `Solution` between them."""
 
     branch: Any
@@ -46,23 +45,12 @@ def fit_with_gaps(
     alpha: float | None,
     weights: np.ndarray | None = None,
 ) -> UnalignedOperator:
-    """Fit outputs at common points with missing values, which are left out.
+    """Fit outputs y (N, M) at common points P (M, d) with missing values (NaN), which are left out.
 
     A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every
-    point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it.
-
-    Parameters
-    ----------
-    Z : (N, ...), inputs as the branch sees them.
-    y : (N, M), NaN where a value is missing.
-    P : (M, d), points as the trunk sees them.
-    branch, trunk : feature maps that are not fitted.
-    alpha : the ridge parameter (0 for a pseudoinverse), or None to choose it by held-out functions.
-    weights : (N,), square roots of how much each function counts.
-
-    Raises
-    ------
-    InputError : if a point has no value in any function.
+    point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it. Inputs
+    Z (N, ...) and points are as branch and trunk see them. `alpha` is the ridge parameter (0: pseudoinverse),
+    or None to choose it by held-out functions; `weights` (N,) are square roots of sample weights.
     """
     started, known = perf_counter(), ~np.isnan(y)
     never = np.flatnonzero(~known.any(axis=0))
@@ -105,22 +93,10 @@ def fit_scattered(
     alpha: float | None,
     weights: np.ndarray | None = None,
 ) -> UnalignedOperator:
-    """Fit outputs that are known at different points for every function.
+    """Fit outputs that are known at different points for every function; arguments as in `fit_with_gaps`.
 
-    Parameters
-    ----------
-    Z : (N, ...), inputs as the branch sees them.
-    index, places, values : (K,), (K, d) and (K,): value k is that of function index[k] at places[k], as
-        the trunk sees them.
-    branch : feature map that is not fitted.
-    trunks : feature maps that are not fitted, in the order in which they are tried; the first that gains
-        little is the last.
-    alpha : the ridge parameter (0 for a pseudoinverse), or None to choose it by held-out functions.
-    weights : (N,), square roots of how much each function counts.
-
-    Raises
-    ------
-    InputError : for a trunk that learns from outputs.
+    Value k of `values` (K,) is that of function index[k] at places[k], of (K, d). The trunks, which may not
+    learn from outputs, are tried in turn; the first that gains little is the last.
     """
     started, n = perf_counter(), len(Z)
     w = np.ones(n) if weights is None else weights
@@ -131,7 +107,11 @@ def fit_scattered(
     best: tuple[Choice, Unaligned, Span, Any] | None = None
     near = None
     for trunk in trunks:
-        _require_no_learning(trunk)
+        if "outputs" in learns_from(trunk):
+            raise InputError(
+                "POD needs outputs at common points, and these are scattered. Give no trunk, which takes "
+                "polynomials, or give Legendre(degree), Sinusoid or SLFN."
+            )
         require_features(len(places), fit_map(trunk, places[:2]).width_)
         fit_map(trunk, places)
         # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
@@ -201,14 +181,6 @@ def _spectrum(B: np.ndarray, alpha: float | None) -> Spectrum:
 def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
     """Return B (p1, N), in double precision."""
     return checked_features(fit_features(branch, Z), branch, Z, "branch").T.astype(float)
-
-
-def _require_no_learning(trunk: Any) -> None:
-    if "outputs" in learns_from(trunk):
-        raise InputError(
-            "POD needs outputs at common points, and these are scattered. Give no trunk, which takes "
-            "polynomials, or give Legendre(degree), Sinusoid or SLFN."
-        )
 
 
 def _solution(fit: UnalignedFit, choice: Choice, span: Span, started: float) -> Solution:

@@ -108,11 +108,7 @@ _SETTLED = 2  # functions, in units of p1, after which the kind of sums is decid
 class BlockFit:
     """A fit that can be continued: forms, features, and sums over all functions so far.
 
-    Parameters
-    ----------
-    inputs, outputs : the forms, with their scaling.
-    branch, trunk : feature maps that are not fitted yet. The branch may not learn from inputs.
-    solver : `Ridge` or `Pinv`.
+    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs.
     """
 
     def __init__(self, inputs: InputForm, outputs: OutputForm, branch: Any, trunk: Any, solver: Any):
@@ -125,8 +121,9 @@ class BlockFit:
             P = outputs.seen()
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
         self.block_features = BlockFeatures(inputs, outputs, branch, width, span)
-        self.settled = self._kind_of_sums() != "auto"
-        self.sums: Any = self._task(GramSums if self._kind_of_sums() == "gram" else TriangularSums).empty()
+        kind = getattr(solver, "sums", "auto")
+        self.settled = kind != "auto"
+        self.sums: Any = self._task(GramSums if kind == "gram" else TriangularSums).empty()
         self._choice: tuple[float | None, int] = (None, 0)
 
     @property
@@ -205,9 +202,6 @@ class BlockFit:
     def _task(self, kind: Any) -> SumTask:
         return SumTask(self.block_features, kind)
 
-    def _kind_of_sums(self) -> str:
-        return getattr(self.solver, "sums", "auto")
-
 
 def fit_source(
     begin: Any, source: Any, *, scale: bool, checkpoint: Checkpoint | None = None
@@ -229,13 +223,7 @@ def fit_source(
         fit.add(*fit.block_features.rows(*source.head(enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
     after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
-    source.reduce(
-        "summing up",
-        fit._task(type(fit.sums)),
-        into=fit.sums,
-        begin=fit.functions,
-        after=after,
-    )
+    source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, after=after)
     if checkpoint is not None and checkpoint.exists():
         checkpoint.write(fit)  # all functions are in: what is left is quick
     with source.all_threads():

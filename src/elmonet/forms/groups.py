@@ -74,18 +74,13 @@ def _linked(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     if X.shape[1] != y.shape[1]:
         return np.empty((0, 2), int)
     along = np.random.default_rng(0).standard_normal((1, X.shape[1]))
-    inputs, outputs = _exactly(X, along), _exactly(y, along)
+    inputs, outputs = (np.sum(rows * along, axis=1) for rows in (X, y))  # without BLAS: equal for equal rows
     order = np.argsort(inputs, kind="stable")
     place = np.minimum(np.searchsorted(inputs[order], outputs), len(X) - 1)
     follower = order[place]
     found = np.flatnonzero(inputs[follower] == outputs)
     found = found[[np.array_equal(y[i], X[follower[i]]) and follower[i] != i for i in found]]
     return np.stack([found, follower[found]], axis=1)
-
-
-def _exactly(rows: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """Return one number per row, equal for equal rows on every machine: sums without BLAS."""
-    return np.sum(rows * along, axis=1)
 
 
 def _near_repeats(X: np.ndarray) -> np.ndarray:

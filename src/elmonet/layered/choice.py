@@ -153,10 +153,15 @@ def fit_layers(
     before = None if data.first is None else error_before(data, seed)
     error = chain.error if before is None else min(chain.error, before)
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
+    interval, held_out = None, data.of(rows)
+    if chain.errors is not None:
+        independent = len(data.u) if held_out.groups is None else int(held_out.groups.max()) + 1
+        interval = error_interval(chain.errors, data.s[0].size, stated=error, independent=independent)
+    predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
     return FittedChain(
         inputs=form.inputs,
         outputs=form.outputs,
-        estimate=ErrorEstimate(error, _interval(data, chain, rows, error), "held out"),
+        estimate=ErrorEstimate(error, interval, "held out"),
         form=form,
         first=starts[best],
         chain=chain,
@@ -164,7 +169,7 @@ def fit_layers(
         held_out_error=error,
         symmetries=plan.symmetries,
         windows=WindowNovelty.of(data.u, form.grid, plan.other),
-        held_out=_held_out(data, chain, rows, used),
+        held_out=HeldOutFields(used[rows], held_out.s, predicted, update, held_out.groups),
     )
 
 
@@ -258,31 +263,14 @@ def _choose_plan(data: LayerData, plan: Plan, seed: int, deadline: float) -> Pla
     if perf_counter() > deadline or data.s.size > _MOST_VALUES_FOR_IMAGES:
         return best
     # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
-    held_out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
-    ratios = {symmetry: _error_ratio(symmetry, chain, held_out) for symmetry in symmetries_of(data.grid)}
+    out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
+    own = max(relative_l2(chain(out.u, out.first, out.grid), out.s), np.finfo(float).tiny)
+
+    def ratio(symmetry: Symmetry) -> float:
+        """Return the error for images of held-out functions over that for the functions themselves."""
+        first = None if out.first is None else symmetry(out.first)
+        return relative_l2(chain(symmetry(out.u), first, out.grid), symmetry(out.s)) / own
+
+    ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
     symmetry = min(ratios, key=lambda known: ratios[known])
     return replace(best, symmetries=(symmetry,) if ratios[symmetry] < _SYMMETRY_HOLDS else ())
-
-
-def _error_ratio(symmetry: Symmetry, chain: Chain, held_out: LayerData) -> float:
-    """Return the error for images of held-out functions over that for the functions themselves."""
-    first = held_out.first
-    own = chain(held_out.u, first, held_out.grid)
-    image = chain(symmetry(held_out.u), None if first is None else symmetry(first), held_out.grid)
-    least = np.finfo(float).tiny
-    return relative_l2(image, symmetry(held_out.s)) / max(relative_l2(own, held_out.s), least)
-
-
-def _held_out(data: LayerData, chain: Chain, rows: np.ndarray, used: np.ndarray) -> HeldOutFields:
-    """Return the held-out functions with their predictions."""
-    held_out = data.of(rows)
-    predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
-    return HeldOutFields(used[rows], held_out.s, predicted, update, held_out.groups)
-
-
-def _interval(data: LayerData, chain: Chain, rows: np.ndarray, error: float) -> tuple[float, float] | None:
-    """Return the 90 % interval of the error, from the errors of the held-out functions."""
-    if chain.errors is None:
-        return None
-    independent = len(data.u) if data.groups is None else len(np.unique(data.groups[rows]))
-    return error_interval(chain.errors, data.s[0].size, stated=error, independent=independent)

@@ -160,43 +160,39 @@ class FittedChain(FittedModel):
 
     def summary_after(self, before: Summary) -> Summary:
         """Return what was said before, with the expected error, the gain of each layer, and the grid."""
-        grid, chain = self.form.grid, self.chain
-        axes = ["periodic" if around else "not periodic" for around in grid.periodic]
-        kinds = axes[0] if len(set(axes)) == 1 else ", ".join(f"axis {i + 1} {a}" for i, a in enumerate(axes))
-        start = "nothing"
-        if self.first is not None and self.first_error is not None:
-            branch = " ".join(repr(self.first.branch_).split())
-            start = f"a global model with branch {branch}, error {percent(self.first_error)}"
+        own, chain = self.settings(), self.chain
+        start = own["starts from"]
+        if self.first_error is not None:
+            start = f"a global model with branch {start}, error {percent(self.first_error)}"
         choice = [Fact("Starts from", start)]
-        for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True)):
+        for k, (record, layer) in enumerate(zip(chain.records, chain.layers, strict=True), start=1):
             settings = layer.features.settings
             window = " x ".join(str(2 * r + 1) for r in settings.radius)
-            choice.append(
-                Fact(
-                    f"Layer {k + 1}",
-                    f"error {percent(record.error)}; windows of {window} values, {record.features} features "
-                    f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s",
-                )
+            text = (
+                f"error {percent(record.error)}; windows of {window} values, {record.features} features "
+                f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s"
             )
+            choice.append(Fact(f"Layer {k}", text))
         if self.symmetries:
-            choice.append(Fact("Symmetries", f"{'; '.join(map(str, self.symmetries))}; found in the data"))
+            choice.append(Fact("Symmetries", f"{own['symmetries']}; found in the data"))
         details = before.details or (Fact("Outputs", self.outputs.describe()),)
         return Summary(
             error=(*self.estimate.facts(), *before.error),
             help=before.help,
             choice=(*before.choice, *choice),
             equation=before.equation,
-            details=(*details, Fact("Grid", f"{' x '.join(map(str, grid.given))} points, {kinds}")),
+            details=(*details, Fact("Grid", own["grid"])),
         )
 
     def settings(self) -> dict[str, str]:
         """Return what was chosen, as names and values for a report."""
         grid = self.form.grid
-        kinds = ["periodic" if around else "not periodic" for around in grid.periodic]
+        axes = ["periodic" if around else "not periodic" for around in grid.periodic]
+        kinds = axes[0] if len(set(axes)) == 1 else ", ".join(f"axis {i + 1} {a}" for i, a in enumerate(axes))
         return {
             "starts from": "nothing" if self.first is None else " ".join(repr(self.first.branch_).split()),
             "layers": str(len(self.chain.layers)),
-            "grid": f"{' x '.join(map(str, grid.given))} points, {', '.join(kinds)}",
+            "grid": f"{' x '.join(map(str, grid.given))} points, {kinds}",
             "symmetries": "; ".join(map(str, self.symmetries)) or "none found",
         }
 

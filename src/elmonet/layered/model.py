@@ -186,82 +186,71 @@ class LayeredELMDeepONet(OperatorEstimator):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if sums:
             raise InputError("a model with layers keeps no sums. Save it without sums=True.")
-        return chain_to_store(self._fitted(), weights=weights, bands=bands, inputs=inputs)
+        model = self._fitted()
+        form, layers = model.form, model.chain.layers
+        arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
+        header: dict[str, Any] = {
+            "model": "LayeredELMDeepONet",
+            "grid": asdict(form.grid),
+            "inputs": inputs_to_store(form.inputs, arrays),
+            "parts": [asdict(part) for part in form.parts],
+            "outputs": outputs_to_store(form.outputs, arrays),
+            "size": form.size,
+            "error": model.estimate.error,
+            "held_out_error": model.held_out_error,
+            "first_error": model.first_error,
+            "interval": stored_interval(model.estimate.interval),
+            "words": str(model.summary),
+            "symmetries": [asdict(symmetry) for symmetry in model.symmetries],
+            "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(layers)],
+            "records": [asdict(record) for record in model.chain.records],
+            "first": None,
+        }
+        if model.first is not None:
+            own_header, own = model.first._to_store(weights=weights, sums=False, bands=False, inputs=False)
+            header["first"] = own_header
+            arrays |= {_FIRST + name: array for name, array in own.items()}
+        header["error_bars"] = error_bars_to_store(model, arrays, bands)
+        return header, arrays | model.record.arrays(inputs) | model.windows.arrays()
 
     @classmethod
     def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        return cls()._adopt(chain_from_store(header, arrays))
-
-
-def chain_to_store(
-    model: FittedChain, *, weights: bool, bands: bool, inputs: bool
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a `LayeredELMDeepONet`'s file."""
-    form, layers = model.form, model.chain.layers
-    arrays = {"order": form.order, "shift": form.shift, "scale": form.scale}
-    header: dict[str, Any] = {
-        "model": "LayeredELMDeepONet",
-        "grid": asdict(form.grid),
-        "inputs": inputs_to_store(form.inputs, arrays),
-        "parts": [asdict(part) for part in form.parts],
-        "outputs": outputs_to_store(form.outputs, arrays),
-        "size": form.size,
-        "error": model.estimate.error,
-        "held_out_error": model.held_out_error,
-        "first_error": model.first_error,
-        "interval": stored_interval(model.estimate.interval),
-        "words": str(model.summary),
-        "symmetries": [asdict(symmetry) for symmetry in model.symmetries],
-        "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(layers)],
-        "records": [asdict(record) for record in model.chain.records],
-        "first": None,
-    }
-    if model.first is not None:
-        own_header, own = model.first._to_store(weights=weights, sums=False, bands=False, inputs=False)
-        header["first"] = own_header
-        arrays |= {_FIRST + name: array for name, array in own.items()}
-    header["error_bars"] = error_bars_to_store(model, arrays, bands)
-    return header, arrays | model.record.arrays(inputs) | model.windows.arrays()
-
-
-def chain_from_store(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedChain:
-    """Invert `chain_to_store`."""
-    grid = Grid(**_tuples(header["grid"]))
-    form = FieldForm(
-        grid,
-        arrays["order"],
-        restored_inputs(header["inputs"], arrays),
-        tuple(InputChannels(**_tuples(part)) for part in header["parts"]),
-        restored_outputs(header["outputs"], arrays),
-        arrays["shift"],
-        arrays["scale"],
-        header["size"],
-    )
-    first = None
-    if header["first"] is not None:
-        own = {n.removeprefix(_FIRST): a for n, a in arrays.items() if n.startswith(_FIRST)}
-        first = ELMDeepONet._from_store(header["first"], own)
-    symmetries = tuple(Symmetry(**_tuples(symmetry)) for symmetry in header["symmetries"])
-    layers = [
-        _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
-    ]
-    records = tuple(LayerRecord(**record) for record in header["records"])
-    model = FittedChain(
-        inputs=form.inputs,
-        outputs=form.outputs,
-        estimate=ErrorEstimate(header["error"], restored_interval(header.get("interval")), "held out"),
-        method=restored_method(header, ChainErrorBars),
-        known=TrainingRecord(arrays.get("fingerprints"), arrays.get("training_inputs")),
-        words=str(header["words"]),
-        form=form,
-        first=first,
-        chain=Chain(tuple(layers), records),
-        first_error=header["first_error"],
-        held_out_error=header.get("held_out_error", header["error"]),
-        symmetries=symmetries,
-        windows=WindowNovelty.from_arrays(arrays, grid),
-    )
-    return restored_error_bars(model, header, arrays)
+        grid = Grid(**_tuples(header["grid"]))
+        form = FieldForm(
+            grid,
+            arrays["order"],
+            restored_inputs(header["inputs"], arrays),
+            tuple(InputChannels(**_tuples(part)) for part in header["parts"]),
+            restored_outputs(header["outputs"], arrays),
+            arrays["shift"],
+            arrays["scale"],
+            header["size"],
+        )
+        first = None
+        if header["first"] is not None:
+            own = {n.removeprefix(_FIRST): a for n, a in arrays.items() if n.startswith(_FIRST)}
+            first = ELMDeepONet._from_store(header["first"], own)
+        symmetries = tuple(Symmetry(**_tuples(symmetry)) for symmetry in header["symmetries"])
+        layers = [
+            _restored_layer(k, record, arrays, grid, symmetries) for k, record in enumerate(header["layers"])
+        ]
+        records = tuple(LayerRecord(**record) for record in header["records"])
+        model = FittedChain(
+            inputs=form.inputs,
+            outputs=form.outputs,
+            estimate=ErrorEstimate(header["error"], restored_interval(header.get("interval")), "held out"),
+            method=restored_method(header, ChainErrorBars),
+            known=TrainingRecord(arrays.get("fingerprints"), arrays.get("training_inputs")),
+            words=str(header["words"]),
+            form=form,
+            first=first,
+            chain=Chain(tuple(layers), records),
+            first_error=header["first_error"],
+            held_out_error=header.get("held_out_error", header["error"]),
+            symmetries=symmetries,
+            windows=WindowNovelty.from_arrays(arrays, grid),
+        )
+        return cls()._adopt(restored_error_bars(model, header, arrays))
 
 
 def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights: bool) -> dict[str, Any]:

@@ -60,25 +60,24 @@ def reproduce_physics(
     for name in names:
         choice(name, "problem", GALLERY)
     seed = positive_integer(seed, "seed", minimum=0)
-    results: dict[str, Any] = {
-        **run_info(),
-        "seed": seed,
-        "new_functions": N_TEST,
-        "done": {},
-    }
+    results: dict[str, Any] = {**run_info(), "seed": seed, "new_functions": N_TEST, "done": {}}
     file = None if out is None else Path(out) / "physics.json"
     if file is not None:
         (file.parent / "figures").mkdir(parents=True, exist_ok=True)
         if file.exists():
             file.replace(file.with_name("physics.previous.json"))
     chosen = [problem for name, problem in GALLERY.items() if name in names]
-    costs = [_cost(problem, functions) for problem in chosen]
-    done, total = 0.0, sum(costs)
-    for problem, cost in zip(chosen, costs, strict=True):
+    costs = {}
+    for problem in chosen:
+        choosing, thousand = _COSTS[problem.name]
+        costs[problem.name] = choosing + thousand * (functions or problem.functions) / 1000
+    done, total = 0.0, sum(costs.values())
+    for problem in chosen:
+        cost = costs[problem.name]
         hook = _fit_progress(problem.title, step_progress(progress, done, cost, total))
         hook(SOLVING, 0.0, 1.0)
         record, model = measure(problem, functions=functions, new=N_TEST, seed=seed, progress=hook)
-        results["done"][problem.name] = record.as_dict()
+        results["done"][problem.name] = record
         if file is not None:
             write_bytes(file, as_json(results).encode())
             try:
@@ -120,11 +119,6 @@ def _row(problem: GalleryProblem, record: dict[str, Any]) -> tuple[str, ...]:
 
 def _seconds(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
-
-
-def _cost(problem: GalleryProblem, functions: int | None) -> float:
-    choosing, thousand = _COSTS[problem.name]
-    return choosing + thousand * (functions or problem.functions) / 1000
 
 
 def _fit_progress(title: str, report: Callable[[str, float], None]) -> Progress:

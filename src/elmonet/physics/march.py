@@ -105,12 +105,8 @@ def march(
     equation: Equation, inputs: InputFields, resolution: Resolution, progress: Progress | None = None
 ) -> SpectralSolution:
     """Solve an equation for all inputs at this resolution, one slab after the other."""
-    domain, unknowns, axis, n = (
-        equation.domain,
-        equation.symbols.unknowns,
-        equation.marching_axis,
-        inputs.count,
-    )
+    domain, unknowns = equation.domain, equation.symbols.unknowns
+    axis, n = equation.marching_axis, inputs.count
     if resolution.slabs > 1 and axis is None:
         raise InputError(
             "slabs are for equations that start at one end: with conditions at one end of a coordinate, "
@@ -193,12 +189,7 @@ def _discretise(
 
 
 def _continuity(
-    before: Slab,
-    symbols: Symbols,
-    orders: dict[str, int],
-    axis: int,
-    face: CollocationPoints,
-    basis: Any,
+    before: Slab, symbols: Symbols, orders: dict[str, int], axis: int, face: CollocationPoints, basis: Any
 ) -> tuple[ResidualBlock, dict[Key, np.ndarray]]:
     """Return conditions that continue the slab before, with all derivatives below the equation's order.
 

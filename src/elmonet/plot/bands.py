@@ -103,10 +103,9 @@ def band_field(
     return on_plane(WithBand.of(model, u, s, index, coverage, of, points, component), axes)
 
 
-def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
-    """Draw the figure of `band`."""
+def on_a_line(shown: WithBand, ax: Axes | None = None, below: Axes | None = None) -> Axes:
+    """Draw the figure of `band`; if there are axes below, band and truth minus the prediction in these."""
     require_dimension(shown.points, 1, _PLOTS, _OTHERWISE)
-    below: Axes | None = None
     if ax is not None:
         (ax,) = checked_axes(ax, 1)
     else:
@@ -119,6 +118,7 @@ def on_a_line(shown: WithBand, ax: Axes | None = None) -> Axes:
     if below is not None:
         _draw(below, shown, shown.predicted)
         below.set_ylabel("minus prediction")
+        below.ticklabel_format(axis="y", scilimits=(-3, 4))
         below.figure.align_ylabels()
     (ax if below is None else below).set_xlabel(x)
     return ax

@@ -73,11 +73,7 @@ def darcy(
 
 
 def darcy_two_valued(
-    n_train: int = 1000,
-    n_test: int = 200,
-    seed: int = 0,
-    *,
-    n_points: int = 29,
+    n_train: int = 1000, n_test: int = 200, seed: int = 0, *, n_points: int = 29
 ) -> OperatorData:
     """Make pairs kappa -> s with -div(kappa grad s) = 1 on the unit square, s = 0 on its boundary.
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elmonet.errors import MissingExtra
-from elmonet.plot import choices as leaderboards
 from elmonet.plot.axes import (
     BLUE,
     GREY,
@@ -17,6 +16,7 @@ from elmonet.plot.axes import (
     bare,
     colour_bar_below,
     coloured,
+    coloured_error,
     few_numbers_on_logarithms,
     on_a_plane,
     size,
@@ -67,8 +67,7 @@ def one(draw: Callable[[Axes], Any], width: float = 5.5, height: float = 3.6) ->
     return drawn(lambda axes: draw(axes[0]), 1, 1, width, height)
 
 
-_HEIGHT = 4.4  # of the leaderboard, in inches
-_BINS = 25
+_BINS = 25  # of the histogram of errors, and along a coordinate
 
 
 def error_spread(shown: Shown, expected: float | None, interval: tuple[float, float] | None) -> bytes:
@@ -96,12 +95,6 @@ def error_spread(shown: Shown, expected: float | None, interval: tuple[float, fl
     return one(draw)
 
 
-def leaderboard(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Draw the candidates that were tried, as `plot.leaderboard` does."""
-    known = [row for row in rows if np.isfinite(row["error"])]
-    return one(lambda ax: leaderboards.leaderboard(known, ax), 8.0, _HEIGHT)
-
-
 def layers(records: Sequence[dict[str, Any]]) -> bytes:
     """Draw the error of held-out functions after each layer."""
 
@@ -119,7 +112,7 @@ def function(shown: WithBand) -> bytes:
     """Draw one component of one function: truth, prediction and band."""
     kind = _kind(shown.points)
     if kind == "line":
-        return drawn(lambda axes: _line(shown, axes), 2, 1, 5.5, 4.4, sharex=True, height_ratios=(2, 1))
+        return drawn(lambda axes: on_a_line(shown, *axes), 2, 1, 5.5, 4.4, sharex=True, height_ratios=(2, 1))
     if kind == "plane":
         shared = {"sharex": True, "sharey": True}
         return drawn(lambda axes: _plane(shown, axes), 1, 4, 11.5, 3.8, layout="compressed", **shared)
@@ -157,39 +150,16 @@ def _kind(points: np.ndarray) -> str:
     return "plane" if plane else "values"
 
 
-def _line(shown: WithBand, axes: np.ndarray) -> None:
-    """Draw the function, and below it band and truth minus the prediction, where a narrow band shows."""
-    on_a_line(shown, axes[0])
-    axes[0].set_xlabel("")
-    order = np.argsort(shown.points[:, 0], kind="stable")
-    x, truth, low, high = (
-        A[order] for A in (shown.points[:, 0], *(own - shown.predicted for own in _lines(shown)))
-    )
-    axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.3, linewidth=0)
-    axes[1].plot(x, truth, color=BLUE)
-    axes[1].axhline(0, color=ORANGE, linestyle="--")
-    axes[1].set(xlabel="x", ylabel="minus prediction")
-    axes[1].ticklabel_format(axis="y", scilimits=(-3, 4))
-    bare(axes[1])
-
-
-def _lines(shown: WithBand) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    assert shown.truth is not None
-    return shown.truth, shown.low, shown.high
-
-
 def _plane(shown: WithBand, axes: np.ndarray) -> None:
     """Draw truth and prediction in the same colours, the error with dots outside the band, and the band."""
-    truth = _lines(shown)[0]
-    both = np.concatenate([truth, shown.predicted])
+    assert shown.truth is not None
+    both = np.concatenate([shown.truth, shown.predicted])
     colours = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
-    error, half = shown.predicted - truth, (shown.high - shown.low) / 2
-    largest = float(np.abs(error).max()) or 1.0
     panels = (
-        coloured(axes[0], shown.points, truth, **colours),
+        coloured(axes[0], shown.points, shown.truth, **colours),
         coloured(axes[1], shown.points, shown.predicted, **colours),
-        coloured(axes[2], shown.points, error, vmin=-largest, vmax=largest, cmap="coolwarm"),
-        coloured(axes[3], shown.points, half, vmin=0, cmap="cividis"),
+        coloured_error(axes[2], shown.points, shown.predicted - shown.truth, "coolwarm"),
+        coloured(axes[3], shown.points, (shown.high - shown.low) / 2, vmin=0, cmap="cividis"),
     )
     axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
     for ax, panel in zip(axes, panels, strict=True):
@@ -200,9 +170,9 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
 
 def _values(shown: WithBand, ax: Axes) -> None:
     """Draw predicted against true values, with the band of each."""
-    truth = _lines(shown)[0]
-    parity(truth, shown.predicted, ax)
-    ax.vlines(truth, shown.low, shown.high, color=ORANGE, alpha=0.3)
+    assert shown.truth is not None
+    parity(shown.truth, shown.predicted, ax)
+    ax.vlines(shown.truth, shown.low, shown.high, color=ORANGE, alpha=0.3)
     titled(ax, f"{shown.name}: {shown.found}")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from elmonet.errors import InputError
-from elmonet.plot.choices import ridge_path
+from elmonet.plot.choices import leaderboard, ridge_path
 from elmonet.plot.functions import parity
 from elmonet.reporting.data import ReportData, Shown, TestScore, evaluate, report_data, shown_test
 from elmonet.reporting.figures import (
@@ -21,7 +21,6 @@ from elmonet.reporting.figures import (
     error_spread,
     function,
     layers,
-    leaderboard,
     one,
     require_pictures,
 )
@@ -30,7 +29,7 @@ from elmonet.store import write_bytes
 from elmonet.summary import percent
 from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
 
-_PACKAGES = ("elmonet", "numpy", "scipy", "scikit-learn")  # whose versions numbers depend on
+_PACKAGES = ("numpy", "scipy", "scikit-learn")  # whose versions numbers depend on
 _MAX_COMPONENTS = 4  # components that are drawn
 _COLUMNS = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
 _MAX_CANDIDATES = 10  # rows of the table of candidates
@@ -132,7 +131,8 @@ def _choice(data: ReportData) -> list[Markup]:
             "All candidates, one row per kind, the best on top. Orange: chosen. Blue: tried on all "
             "functions. Grey: on some."
         )
-        parts.append(picture(leaderboard(data.leaderboard), caption))
+        known = [row for row in data.leaderboard if np.isfinite(row["error"])]
+        parts.append(picture(one(lambda ax: leaderboard(known, ax), 8.0, 4.4), caption))
         parts += _tried(data.leaderboard)
     if data.layers:
         caption = "Error of the functions held out of all layers, after each layer."
@@ -222,13 +222,7 @@ def _date() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers depend on, and the system."""
+    from elmonet import __version__
+
     found = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    return found | {name: _version(name) for name in _PACKAGES}
-
-
-def _version(package: str) -> str:
-    if package == "elmonet":
-        from elmonet import __version__
-
-        return __version__
-    return metadata.version(package)
+    return found | {"elmonet": __version__} | {name: metadata.version(name) for name in _PACKAGES}

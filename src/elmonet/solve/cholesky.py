@@ -134,12 +134,6 @@ class AtOneAlpha(Factor):
         score = squared / float(one_minus_h.mean()) ** 2
         return Sweep(np.array([squared]), np.array([score]), np.array([doubt]), (norms / one_minus_h)[None])
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``||L^-1 b||^2``, or in the dual ``(||b||^2 - ||L^-1 B'b||^2) / alpha``."""
-        Z = self.cholesky.half(product(self.B.T, B) if self.dual else B)
-        h = np.einsum("ki,ki->i", Z, Z)
-        return np.maximum(np.einsum("ki,ki->i", B, B) - h, 0) / self.alpha if self.dual else h
-
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S L^-1``; in the dual ``(S - S B (L + sqrt(alpha))'^-1 L^-1 B') / sqrt(alpha)``.
 
@@ -167,10 +161,8 @@ class AtOneAlpha(Factor):
         eps = float(np.finfo(G.dtype).eps)
         for start in range(0, G.shape[1], step):
             B = self.B[:, start : start + step]
-            yield (
-                G[:, start : start + step] - product(C, B),
-                np.maximum(1 - self.leverage(B, self.alpha), eps),
-            )
+            h = np.einsum("ki,ki->i", *[self.cholesky.half(B)] * 2)
+            yield G[:, start : start + step] - product(C, B), np.maximum(1 - h, eps)
 
 
 def largest_eigenvalue(K: np.ndarray) -> float:

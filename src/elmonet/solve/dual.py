@@ -62,12 +62,6 @@ class Tridiagonal(Factor):
         """Return ``A_i / c_i`` (r, N)."""
         return self._solved(G, alpha) / self._diagonals_of_inverse(np.reshape(alpha, 1))
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``(||b||^2 - (B'b)' (B'B + alpha)^-1 B'b) / alpha``."""
-        Z = product(product(B.T, self.B), self.Q)
-        inside = np.einsum("ik,ik->i", Z, self._solve(Z, alpha))
-        return np.maximum(np.einsum("ki,ki->i", B, B) - inside, 0) / alpha
-
     def left_out_variance(self, alpha: Any) -> np.ndarray:
         """Return ``1 / (alpha c_i)`` (N,)."""
         alpha = np.reshape(alpha, 1)

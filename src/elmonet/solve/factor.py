@@ -54,7 +54,7 @@ class Factor:
 
     def condition(self, alpha: float) -> float:
         """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
-        return float(np.sqrt((self.largest + alpha) / (self.smallest + alpha))) if self.largest else 1.0
+        return condition(self.largest, self.smallest, alpha)
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
         """Return C (r, p1) for outputs G (r, N); one alpha, or one for each row (r, 1)."""
@@ -92,6 +92,11 @@ class Factor:
 
     def _project(self, G: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+
+def condition(largest: float, smallest: float, alpha: float) -> float:
+    """Return ``sqrt((largest + alpha) / (smallest + alpha))``; 1 if all are zero."""
+    return float(np.sqrt((largest + alpha) / (smallest + alpha))) if largest else 1.0
 
 
 def gram_rounding(shape: tuple[int, ...]) -> float:

@@ -97,11 +97,7 @@ class Problem:
         with np.errstate(over="ignore"):
             matrices = lifted(self.span, C * (self.b / self.g) if self.b != self.g else C)
         if factor is not None:
-            record |= {
-                "cutoff": factor.cutoff,
-                "condition": factor.condition(alpha),
-                "method": factor.method,
-            }
+            record |= {"cutoff": factor.cutoff, "condition": factor.condition(alpha), "method": factor.method}
         rank_B = 0 if factor is None else factor.rank
         self._warn_of_rank_collapse(rank_B)
         total = float(np.linalg.norm(self.norms))

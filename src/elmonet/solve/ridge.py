@@ -189,20 +189,16 @@ class Pinv(Solver):
         path = _InMemoryPath(problem, np.ones((1, 1), problem.B.dtype), by="loo")
         path.limit(Spectral(spectrum, problem.groups), np.zeros(1))
         solution = path.solution()
-        _warn_near_threshold(problem.B.shape, solution.loo_error)
+        p1, N = problem.B.shape
+        if _NEAR_THRESHOLD[0] <= p1 / N <= _NEAR_THRESHOLD[1]:
+            warnings.warn(
+                f"the branch has p1 = {p1} features for N = {N} functions, without regularisation. The error "
+                f'is largest near p1 = N (leave-one-out: {solution.loo_error:.1%}). Use solver=Ridge("loo"), '
+                f"or a branch much wider or narrower than {N}.",
+                InterpolationThresholdWarning,
+                stacklevel=3,
+            )
         return solution
-
-
-def _warn_near_threshold(shape: tuple[int, ...], loo_error: float) -> None:
-    p1, N = shape
-    if _NEAR_THRESHOLD[0] <= p1 / N <= _NEAR_THRESHOLD[1]:
-        warnings.warn(
-            f"the branch has p1 = {p1} features for N = {N} functions, without regularisation. The error is "
-            f'largest near p1 = N (leave-one-out: {loo_error:.1%}). Use solver=Ridge("loo"), or a branch '
-            f"much wider or narrower than {N}.",
-            InterpolationThresholdWarning,
-            stacklevel=4,
-        )
 
 
 class _InMemoryPath(AlphaPath):
@@ -243,19 +239,18 @@ class _InMemoryPath(AlphaPath):
 
     def coarse(self) -> Factor:
         """Reduce the Gram matrix to tridiagonal form, or compute its eigenvalues."""
-        if "coarse" not in self.factors:
-            self.factors["coarse"] = self._new_coarse()
-        return self.factors["coarse"]
-
-    def _new_coarse(self) -> Factor:
         B, groups = self.problem.B, self.problem.groups
         p1, N = B.shape
-        if p1 < N:
-            return Primal(B, groups)
+        if "coarse" in self.factors:
+            pass
+        elif p1 < N:
+            self.factors["coarse"] = Primal(B, groups)
         # Groups, and rows with an alpha each, need eigenvalues; else the tridiagonal form is cheaper.
-        if N > 1 and len(self.penalty) == 1 and groups is None:
-            return Tridiagonal(B)
-        return Spectral(Spectrum.from_gram(B), groups)
+        elif N > 1 and len(self.penalty) == 1 and groups is None:
+            self.factors["coarse"] = Tridiagonal(B)
+        else:
+            self.factors["coarse"] = Spectral(Spectrum.from_gram(B), groups)
+        return self.factors["coarse"]
 
     def fine(self, least: float) -> Factor | None:
         """Compute the SVD of B, unless it would take minutes."""

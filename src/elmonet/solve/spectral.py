@@ -9,8 +9,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
 from elmonet.linalg import gram, product
-from elmonet.solve.factor import MAX_DOUBT, PRIMAL_ROUNDING, LeaveOutFactor, interpolation_threshold
-from elmonet.solve.problem import default_cutoff, project
+from elmonet.solve.factor import (
+    MAX_DOUBT,
+    PRIMAL_ROUNDING,
+    LeaveOutFactor,
+    condition,
+    interpolation_threshold,
+)
+from elmonet.solve.problem import default_cutoff
 
 
 class Spectrum:
@@ -108,10 +114,7 @@ class Spectrum:
 
     def condition(self, alpha: float) -> float:
         """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``."""
-        if self.largest == 0:
-            return 1.0
-        smallest = float(self.values[-1] if alpha > 0 else self.values[self.rank - 1])
-        return float(np.sqrt((self.largest + alpha) / (smallest + alpha)))
+        return condition(self.largest, float(self.values[-1 if alpha > 0 else self.rank - 1]), alpha)
 
     def _divisor(self) -> np.ndarray:
         return np.where(self.s > 0, self.s, 1)
@@ -142,11 +145,6 @@ class Primal(LeaveOutFactor):
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """Return C (r, p1)."""
         return product(self.projected(G) / (self.values + alpha), self.U.T)
-
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
-        Z = product(self.U.T, B)
-        return np.einsum("ki,ki->i", Z, Z / (self.values[:, None] + alpha))
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S U (S^2 + alpha)^-1/2 U'``."""
@@ -196,11 +194,6 @@ class Spectral(LeaveOutFactor):
     def coefficients(self, G: np.ndarray, alpha: Any) -> np.ndarray:
         """Return ``C = G V S / (S^2 + alpha) U'``."""
         return self.spectrum.coefficients(self.projected(G), alpha)
-
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``; the part of b outside of U counts ``1 / alpha``."""
-        Z, outside = project(self.spectrum.U, B, np.linalg.norm(B, axis=0))
-        return np.einsum("ki,ki->i", Z, Z / (self.spectrum.values[:, None] + alpha)) + outside**2 / alpha
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S ((S^2 + alpha)^-1/2 U U' + (I - U U') / sqrt(alpha))``."""

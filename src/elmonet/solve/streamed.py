@@ -25,19 +25,13 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def solve_sums(
-    sums: Sums, span: Span, solver: Any, outside: float | None = None, *, alpha: float | None = None
+    sums: Sums, span: Span, solver: Any, *, alpha: float | None = None
 ) -> tuple[Solution, Factor, np.ndarray]:
     """Return the solution for sums of the outputs in the trunk's basis, its factor, and alphas to compare.
 
     As long as the sums hold the functions themselves, this is the ordinary fit with exact leave-one-out.
-    Otherwise the expected error is "gcv", and a second pass with `StreamedLeaveOneOut` is needed.
-
-    Parameters
-    ----------
-    sums : of the features and of the outputs' coordinates in ``span.Q``.
-    solver : `Ridge` or `Pinv`. ``Ridge("loo")`` chooses by GCV here.
-    outside : the sum of squares of the part of the outputs outside the trunk's span; None: that of the sums.
-    alpha : overrides the solver's.
+    Otherwise ``Ridge("loo")`` chooses by GCV, the expected error is "gcv", and a second pass with
+    `StreamedLeaveOneOut` is needed. `alpha` overrides the solver's.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
@@ -49,7 +43,7 @@ def solve_sums(
         factor: Any = solution.fit.factor  # None if nothing was fitted; not needed then
         return solution, factor, np.array([solution.alpha])
     alpha = given if alpha is None else alpha
-    path = _StreamedPath(sums, sums.outside if outside is None else outside)
+    path = _StreamedPath(sums)
     if alpha is None:
         if isinstance(candidates, int):
             path.choose(candidates)
@@ -92,7 +86,7 @@ def _settings(solver: Any) -> tuple[float | None, Any]:
 def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
     """Return whether the functions so far need an alpha that is lost in the rounding of Gram sums."""
     given, candidates = _settings(solver)
-    path = _StreamedPath(sums, sums.outside)
+    path = _StreamedPath(sums)
     floor = gram_rounding(path.shape) * path.coarse().largest
     if given is not None:
         return given < floor
@@ -105,10 +99,10 @@ def worth_a_triangle(sums: TriangularSums, solver: Any) -> bool:
 class _StreamedPath(AlphaPath):
     """The path of GCV scores; a triangle resolves all alphas, Gram sums those above their rounding."""
 
-    def __init__(self, sums: Sums, outside: float):
+    def __init__(self, sums: Sums):
         p1 = len(sums.BBt) if isinstance(sums, GramSums) else sums.p1
         super().__init__((p1, 0), np.ones((1, 1)))
-        self.sums, self.outside, self.total = sums, outside, sums.total() + outside
+        self.sums, self.outside, self.total = sums, sums.outside, sums.total() + sums.outside
         self._reduced: Factor | None = None
 
     def at(self, alpha: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, get_lapack_funcs, svd
 
 from elmonet.linalg import add_gram, gram, is_beside_others, product
-from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep
+from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, condition
 from elmonet.solve.problem import project
 
 _LAPACK_BLOCK = 64  # columns that tpqrt factorises together
@@ -63,8 +63,7 @@ class Reduced(Factor):
 
     def condition(self, alpha: float) -> float:
         """Return ``sqrt((s_max^2 + alpha) / (s_min^2 + alpha))``, s_min above the cut-off if alpha is 0."""
-        smallest = float(self.values[-1] if alpha > 0 else self.values[max(self.rank, 1) - 1])
-        return float(np.sqrt((self.largest + alpha) / (smallest + alpha))) if self.largest else 1.0
+        return condition(self.largest, float(self.values[-1 if alpha > 0 else max(self.rank, 1) - 1]), alpha)
 
     def coefficients(self, G: Any, alpha: Any) -> np.ndarray:
         """Return C (q, p1) for the outputs in the sums; `G` is ignored."""

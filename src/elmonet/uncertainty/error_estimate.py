@@ -33,11 +33,13 @@ class ErrorEstimate:
     error : the expected error; None if it is not known.
     interval : (low, high), its 90 % interval; None if it is not known.
     kind : how it was estimated: "leave-one-out", "leave-group-out", "held out" or "gcv"; None if not known.
+    optimism : the part of it that makes up for choosing the best of many models; not kept in files.
     """
 
     error: float | None = None
     interval: tuple[float, float] | None = None
     kind: str | None = None
+    optimism: float = 0.0
 
     def plus(self, error: float) -> ErrorEstimate:
         """Return the estimate for training outputs that have an error of their own."""
