@@ -23,7 +23,7 @@ def expected(shape, dtype=float):
     return values
 
 
-@pytest.mark.parametrize(("dtype", "found"), [("f8", "f8"), ("f4", "f4"), ("i4", "f8"), ("u1", "f8")])
+@pytest.mark.parametrize(("dtype", "found"), [("f8", "f8"), ("f4", "f4"), ("i4", "f8"), ("u1", "f4")])
 def test_operator_data(dtype, found):
     u, s = masked((4, 3), dtype), masked((4, 5), dtype)
     data = OperatorData(u, s, {"a": u}["a"], s)

@@ -25,7 +25,7 @@ def roles_of(**shapes):
 )
 def test_different_numbers_of_functions(shapes, names):
     u, s = list(shapes)[:2]
-    message = rf"inputs {u} \(50, 30\) and the outputs {s} \(40, 30\) .* same number of functions.*50 and 40"
+    message = rf"inputs {u} \(50, 30\) and the outputs {s} \(40, 30\) .* same number .*, got 50 and 40"
     with pytest.raises(InputError, match=message):
         find_roles({name: np.ones(shape) for name, shape in shapes.items()}, **names)
 

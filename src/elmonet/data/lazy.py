@@ -239,8 +239,8 @@ def last_axis_first(source: Any) -> Any:
 def load(array: Any) -> np.ndarray:
     """Return an array in memory, with the same dtype; masked values are missing, NaN, in floating point."""
     if isinstance(array, np.ma.MaskedArray):
-        dtype = array.dtype if array.dtype.kind in "fc" else np.dtype(np.float64)
-        return array.astype(dtype).filled(np.nan) if np.ma.is_masked(array) else array.filled()
+        exact = np.result_type(array.dtype, np.float32)
+        return array.astype(exact).filled(np.nan) if np.ma.is_masked(array) else array.filled()
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
 
 

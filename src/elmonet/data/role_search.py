@@ -208,14 +208,13 @@ def _unequal_pair(file: Contents, inputs: list[str], outputs: list[str]) -> tupl
 
 
 def _unequal_counts(file: Contents, u: str, s: str) -> str:
-    n_u, n_s = (file.functions_first(name)[:1] for name in (u, s))
+    n_u, n_s = ((*file.functions_first(name), 0)[0] for name in (u, s))
     kind = "column" if file.columns else "row"
     return (
         f"the inputs {file.listed([u])} and the outputs {file.listed([s])} must hold the same number of "
-        f"functions, one per {kind}; got {n_u[0] if n_u else 0} and {n_s[0] if n_s else 0}. The {kind} i of "
-        f"{s} is the output of {kind} i of {u}: remove those without a partner. If these are not the inputs "
-        "and outputs, say which are: --input NAME --output NAME, or in Python read(file, input=..., "
-        "output=...); scattered outputs need an index, see --index."
+        f"functions, got {n_u} and {n_s}. {kind.title()} i of {s} is the output of {kind} i of {u}: remove "
+        "those without a partner, or say which arrays to take: --input NAME --output NAME, in Python "
+        "read(file, input=..., output=...). Scattered outputs need an --index."
     )
 
 
