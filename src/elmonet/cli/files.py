@@ -45,7 +45,7 @@ def info(
         bool,
         json_option(
             "kind (model or data), path, bytes; for a model input_shape, inputs, output_shape, components, "
-            "points, low, high, branch, trunk, residual, alpha, condition, expected_error, "
+            "points, low, high, file_names, branch, trunk, residual, alpha, condition, expected_error, "
             "expected_error_interval, error_kind; for data format, arrays, skipped, roles, reasons, error"
         ),
     ] = False,
@@ -73,11 +73,12 @@ def info(
 
 def _print_model(printer: Printer, file: Path) -> None:
     from elmonet import load
+    from elmonet.cli.inputs import name_in_file
 
     model = load(file)
     inputs, outputs, points = model.inputs_, model.outputs_, model.outputs_.points
     low, high = points.min(axis=0), points.max(axis=0)
-    shapes = {"": model.input_shape_}
+    shapes = {name_in_file(model, "input", ""): model.input_shape_}
     if inputs.names is not None:
         shapes = dict(zip(inputs.names, inputs.shapes or (), strict=True))
     taken = ", ".join(f"{name} {_batch(shape)}".strip() for name, shape in shapes.items())
@@ -85,7 +86,8 @@ def _print_model(printer: Printer, file: Path) -> None:
     if outputs.scattered:
         given = f"at any point in {d}-D; predict needs --points"
     else:
-        given = f"{_batch(outputs.shape)} at {len(points)} points in {d}-D, or at any other"
+        name = name_in_file(model, "output", "")
+        given = f"{name} {_batch(outputs.shape)} at {len(points)} points in {d}-D, or at any other".lstrip()
     size = file.stat().st_size
     printer.line(f"{file}: elmonet model, {size / 1024:,.0f} KiB")
     printer.line(f"  input functions: {taken}")
@@ -104,6 +106,7 @@ def _print_model(printer: Printer, file: Path) -> None:
         points=points.shape,
         low=low,
         high=high,
+        file_names=model.file_names_,
         **error_values(model),
     )
     if hasattr(model, "layers_"):
@@ -246,7 +249,8 @@ def convert(
     require_data(source)
     require_data_place(out, source)
     printer = Printer(json)
-    arrays = read_functions(printer, source, read_options(locals())).to_arrays()
+    data, _ = read_functions(printer, source, read_options(locals()))
+    arrays = data.to_arrays()
     write_data(out, arrays)
     printer.value(arrays={name: array.shape for name, array in arrays.items()}, wrote=str(out))
     printer.line(f"wrote {shapes_in_words(arrays)} to {out}")

@@ -158,7 +158,8 @@ def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flag
             description["error"] = str(error)
         else:
             description["reasons"] = list(roles.reasons)
-            description["roles"] = {key: value for key, value in asdict(roles).items() if key != "reasons"}
+            about = ("reasons", "names")
+            description["roles"] = {key: value for key, value in asdict(roles).items() if key not in about}
     return description
 
 

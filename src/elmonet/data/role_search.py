@@ -24,6 +24,7 @@ from elmonet.data.roles import (
     doubt_about_rows,
     explain,
     n_points,
+    names_to_find,
 )
 from elmonet.errors import InputError
 
@@ -92,7 +93,9 @@ def find_roles(
         roles = replace(roles, doubt=doubt_about_rows(arrays, roles, in_columns))
     if roles.points is None and not roles.doubt:
         _refuse_other_points(Contents(arrays, columns=transpose), roles)
-    return replace(roles, reasons=explain(arrays, roles))
+    return replace(
+        roles, reasons=explain(arrays, roles), names=names_to_find(Contents(arrays, columns=transpose), roles)
+    )
 
 
 def _refuse_other_points(file: Contents, roles: Roles) -> None:
@@ -267,8 +270,8 @@ def _evolution(file: Contents, part: str) -> FunctionArrays | None:
 
 
 def _keyed(file: Contents, names: list[str]) -> dict[str, str]:
-    """Return names by their keys, or by themselves if keys repeat."""
-    keys = {file.key[name]: name for name in names}
+    """Return names without "train", "test", ... -> names, or by themselves if such keys repeat."""
+    keys = {file.label[name]: name for name in names}
     return keys if len(keys) == len(names) else {name: name for name in names}
 
 
