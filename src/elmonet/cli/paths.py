@@ -6,9 +6,6 @@ import difflib
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
-
-from elmonet.data.limits import reading, stored_bytes
 from elmonet.errors import FileError
 from elmonet.store import writable_path
 
@@ -42,6 +39,10 @@ def is_model(file: Path) -> bool:
     if file.is_dir():
         return False
     if file.suffix.lower() == ".safetensors":  # may also hold functions
+        from safetensors import safe_open
+
+        from elmonet.data.limits import reading
+
         with reading(file), safe_open(file, framework="numpy") as tensors:
             return (tensors.metadata() or {}).get("format") == "elmonet"
     with file.open("rb") as opened:
@@ -121,5 +122,6 @@ def _require_other(out: Path, read: tuple[Path, ...]) -> None:
 def bytes_on_disk(path: Path) -> int:
     """Return the size of a file or folder that can be read in blocks, and 0 for any other."""
     from elmonet.data.formats import find_reader
+    from elmonet.data.limits import stored_bytes
 
     return stored_bytes(path) if find_reader(path).on_disk else 0
