@@ -34,6 +34,13 @@ def test_the_oldest_versions_tested_are_the_bounds():
         assert numbers(tested[name]) == numbers(bound), name
 
 
+def test_extras_leave_installed_packages_alone():
+    """An exact version, as torch's once was, would replace the one that somebody has installed."""
+    for name, required in PROJECT["optional-dependencies"].items():
+        for line in required:
+            assert re.fullmatch(r"elmonet\[[\w,]+\]|[\w-]+(\[[\w,]+\])?>=[\d.]+", line), (name, line)
+
+
 def numbers(version):
     """Return the parts of a version without trailing zeros: 2.2 is 2.2.0."""
     return [int(part) for part in re.sub(r"(\.0)+$", "", version).split(".")]

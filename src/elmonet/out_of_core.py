@@ -35,12 +35,22 @@ def load(path: str | os.PathLike[str]) -> Any:
         name = header.get("model", "ELMDeepONet")  # files of 0.1 have no name
         if name == "LayeredELMDeepONet":
             import_module("elmonet.layered")  # registers itself
-        return OperatorEstimator.registry[name]._from_store(header, arrays)
+        model = OperatorEstimator.registry[name]._from_store(header, arrays)
+        names = _checked_names(header.get("file_names", {}))
+        return model._with_file_names(names) if names else model
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
             f"{error}). It may come from a development version; fit and save the model again."
         ) from error
+
+
+def _checked_names(names: Any) -> dict[str, Any]:
+    """Return the names of arrays in a model's file; raise TypeError unless they are texts."""
+    for flag, given in names.items():
+        if flag != "transpose" and not all(isinstance(name, str) for name in (flag, *given)):
+            raise TypeError(f"the names of {flag} are not text")
+    return dict(names)
 
 
 def fit_blocks(

@@ -36,7 +36,7 @@ def test_from_nothing_to_a_picture(ok, tmp_path):
     assert out.endswith(" s; wrote operator.elmonet\n")
     assert float(re.search(r"Error on the file's test functions: (\S+)\.\n", out)[1]) < 1e-10
     out = ok("info operator.elmonet")
-    assert "input functions: (N, 100)" in out
+    assert "input functions: u (N, 100)" in out
     assert "(N, 100) at 100 points in 1-D" in out
     assert "points from 0 to 1\n" in out
     out = ok("predict operator.elmonet data.npz -o predictions.npz")
@@ -396,7 +396,7 @@ def test_functions_in_columns(ok, tmp_path):
         assert "x (30,) fits their columns and not their rows. If each column is a function: --tra" in said
     out = ok("fit columns.npz -o m.elmonet --transpose", *BUDGET)
     assert "each column is a function" in out
-    assert "input functions: (N, 30)" in ok("info m.elmonet")
+    assert "input functions: u (N, 30)" in ok("info m.elmonet")
     assert "columns and not" not in ok("info columns.npz --transpose")
     ok("convert columns.npz out.npz --transpose")
     assert np.array_equal(read(tmp_path / "out.npz").u_train, u)

@@ -54,7 +54,7 @@ CONTENT = [
     ("fit thing.pkl -o m", r"thing\.pkl.* does not run.* save plain arrays: np\.savez"),
     ("fit empty.npz -o m", "'empty.npz' is empty.* Write or download it again"),
     ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, truncated .* again"),
-    ("fit table.csv -o m", "'table.csv' cannot be opened.* columns changed from 3 to 2 at row 2"),
+    ("fit table.csv -o m", "line 3 of 'table.csv' has 2 cells, where the lines before have 3"),
     ("fit words.npz -o m", "There are: none|no array|not numbers"),
     ("fit complex.npz -o m", "input functions are complex numbers. Give real and imaginary parts"),
     ("fit model.elmonet -o m", "'model.elmonet' is a model, not a file of functions. Give the file"),

@@ -93,7 +93,9 @@ def test_few_functions_in_columns_are_not_values_with_their_own_points(file):
 
 def test_inputs_and_outputs_of_different_lengths(file):
     path = file(u=U.T, s=T.T, y=Y)  # 30 rows and 25: no pair as they are
-    with pytest.raises(InputError, match=r"cannot tell.*It fits with each column as a function: --transpose"):
+    with pytest.raises(
+        InputError, match=r"got 30 and 25.*It fits with each column as a function: --transpose"
+    ):
         read(path)
     data = read(path, transpose=True)
     assert (data.u_train.shape, data.s_train.shape, len(data.points)) == ((N, 30), (N, 25), 25)

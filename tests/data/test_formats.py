@@ -145,7 +145,7 @@ def test_csv(tmp_path):
 
 def test_csv_that_is_no_table(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("u,s\n1,2\n3\n")
-    with pytest.raises(FileError, match="cannot be opened: ValueError"):
+    with pytest.raises(FileError, match=r"line 3 of .* has 1 cells, where"):
         open_arrays(tmp_path / "a.csv")
     monkeypatch.setattr("elmonet.data.formats.text._MAX_BYTES", 5)
     with pytest.raises(FileError, match=r"takes very long to read. Write it as npz"):

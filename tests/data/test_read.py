@@ -160,7 +160,7 @@ def test_netcdf(tmp_path):
         np.testing.assert_array_equal(data.sensors, X[:, None])
         np.testing.assert_array_equal(data.s_train, np.stack([S, -S], -1).reshape(5, 12, 2))
         assert data.components == ("p", "v")
-    with pytest.raises(InputError, match=r"expected an xarray.Dataset, got a DataArray"):
+    with pytest.raises(InputError, match=r"xarray.Dataset, got a DataArray. Call .to_dataset"):
         read(dataset["u"])
 
 

@@ -104,7 +104,7 @@ def test_values_with_a_point_of_their_own():
 
 def test_several_inputs():
     roles = roles_of(**{"X[0]": (5, 8), "X[1]": (5, 7), "X[2]": (3, 1), "y": (5, 3)})
-    assert roles.u_train == {"x0": "X[0]", "x1": "X[1]"}
+    assert roles.u_train == {"X0": "X[0]", "X1": "X[1]"}
     assert roles.points == "X[2]"
     given = roles_of({"input": ["k", "f"], "output": "u"}, k_train=(5, 8), f_train=(5, 7), u_train=(5, 3))
     assert given.u_train == {"k": "k_train", "f": "f_train"}

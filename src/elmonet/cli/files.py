@@ -45,12 +45,14 @@ def info(
         bool,
         json_option(
             "kind (model or data), path, bytes; for a model input_shape, inputs, output_shape, components, "
-            "points, low, high, branch, trunk, residual, alpha, condition, expected_error, "
+            "points, low, high, file_names, branch, trunk, residual, alpha, condition, expected_error, "
             "expected_error_interval, error_kind; for data format, arrays, skipped, roles, reasons, error"
         ),
     ] = False,
 ) -> None:
     """Show what is in a model or in a file of functions, and how elmonet fit would use it.
+
+    Exits with 1 if it cannot tell which arrays are the functions.
 
     **Examples**
 
@@ -64,18 +66,19 @@ def info(
     printer = Printer(json)
     if is_model(file):
         _print_model(printer, file)
+        printer.finish()
     else:
         _print_data(printer, file, read_options(locals()))
-    printer.finish()
 
 
 def _print_model(printer: Printer, file: Path) -> None:
     from elmonet import load
+    from elmonet.cli.inputs import name_in_file
 
     model = load(file)
     inputs, outputs, points = model.inputs_, model.outputs_, model.outputs_.points
     low, high = points.min(axis=0), points.max(axis=0)
-    shapes = {"": model.input_shape_}
+    shapes = {name_in_file(model, "input", ""): model.input_shape_}
     if inputs.names is not None:
         shapes = dict(zip(inputs.names, inputs.shapes or (), strict=True))
     taken = ", ".join(f"{name} {_batch(shape)}".strip() for name, shape in shapes.items())
@@ -83,7 +86,8 @@ def _print_model(printer: Printer, file: Path) -> None:
     if outputs.scattered:
         given = f"at any point in {d}-D; predict needs --points"
     else:
-        given = f"{_batch(outputs.shape)} at {plural(len(points), 'point')} in {d}-D, or at any other"
+        name, count = name_in_file(model, "output", ""), plural(len(points), "point")
+        given = f"{name} {_batch(outputs.shape)} at {count} in {d}-D, or at any other".lstrip()
     size = file.stat().st_size
     printer.line(f"{file}: elmonet model, {size / 1024:,.0f} KiB")
     printer.line(f"  input functions: {taken}")
@@ -102,6 +106,7 @@ def _print_model(printer: Printer, file: Path) -> None:
         points=points.shape,
         low=low,
         high=high,
+        file_names=model.file_names_,
         **error_values(model),
     )
     if hasattr(model, "layers_"):
@@ -161,11 +166,12 @@ def _print_data(printer: Printer, file: Path, options: dict[str, Any]) -> None:
         printer.line(f"  {array['name']} {tuple(array['shape'])} {array['dtype']}{span}{gaps}")
     if found["skipped"]:
         printer.line(f"  not numbers, left out: {', '.join(found['skipped'])}")
-    if found["error"]:
-        printer.line(found["error"])
-    elif found["reasons"]:
+    if found["reasons"]:
         printer.line("\n".join(["elmonet fit would take:", *(f"  {reason}" for reason in found["reasons"])]))
     printer.value(kind="data", **found)
+    printer.finish()
+    if found["error"]:  # after what is in the file
+        raise InputError(found["error"])
 
 
 def make(
@@ -245,7 +251,8 @@ def convert(
     require_data(source)
     require_data_place(out, source)
     printer = Printer(json)
-    arrays = read_functions(printer, source, read_options(locals())).to_arrays()
+    data, _ = read_functions(printer, source, read_options(locals()))
+    arrays = data.to_arrays()
     out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(arrays={name: array.shape for name, array in arrays.items()}, wrote=str(out))
     printer.line(f"wrote {shapes_in_words(arrays)} to {out}")

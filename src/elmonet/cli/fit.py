@@ -225,11 +225,12 @@ def _fit_in_memory(
     from elmonet.data import Scattered
     from elmonet.forms.outputs import relative_error
 
-    data = read_functions(printer, path, options)
+    data, roles = read_functions(printer, path, options)
     _validate(data, missing)
     sensors = None if isinstance(data.u_train, dict) else data.sensors
     labels = None if groups is None else labels_from(groups, path, options.get("max_bytes"))
     model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=labels)
+    model._with_file_names(roles.names)
     if hasattr(model, "leaderboard_"):
         printer.line(model.summary())
         printer.value(summary=model.summary(), leaderboard=model.leaderboard_, **console.error_values(model))
@@ -335,6 +336,7 @@ def _fit_blocks(
             saved = checkpoint is not None and checkpoint.exists()
             raise console.Stopped("Stopped." + (" The same command continues." if saved else "")) from None
     rate = functions / (perf_counter() - begun)
+    model._with_file_names(roles.names)
     _print_solution(printer, model, f", {rate:,.0f} functions per second")
     printer.value(functions=functions, rate=rate)
     return model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,23 +16,30 @@ from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import last_axis_first, load
 from elmonet.data.reading import read_with_roles
-from elmonet.data.roles import Contents
+from elmonet.data.roles import Contents, Roles
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural
 
 
-def read_functions(printer: Printer, path: Path, options: dict[str, Any]) -> Any:
+def read_functions(printer: Printer, path: Path, options: dict[str, Any]) -> tuple[OperatorData, Roles]:
     """Read a file with the options of `read`, and print the role of each array."""
     data, roles = read_with_roles(path, **options)
     print_roles(printer, path, roles)
-    return data
+    return data, roles
 
 
 def print_roles(printer: Printer, path: Path, roles: Any) -> None:
     """Print the role that each array of a file was given."""
     printer.line("\n".join([f"{path}:", *(f"  {reason}" for reason in roles.reasons)]))
     printer.value(understood=list(roles.reasons))
+
+
+def name_in_file(model: Any, side: str, default: str) -> str:
+    """Return the name of a model's single "input" or "output" in the file that it was fitted to."""
+    name = model.file_names_.get(side)
+    short = re.sub(r"\W", "_", name.rpartition("/")[2]) if isinstance(name, str) else ""
+    return short if short[:1].isalpha() and short not in ("points", "index", "file") else default
 
 
 def named_outputs(data: Any, s: Any) -> Any:
@@ -48,6 +56,7 @@ class InputFunctions:
     description : how many functions, and of which part of the file.
     points : None: the training points of the model.
     truth : None: `why_no_truth` says why there are no outputs.
+    names : of inputs and outputs in the file that the model was fitted to; "" if not known.
     """
 
     u: Any
@@ -57,6 +66,7 @@ class InputFunctions:
     sensors: Any = None
     axes: tuple[str, ...] | None = None
     why_no_truth: str = ""
+    names: tuple[str, str] = ("", "")
 
     @property
     def count(self) -> int:
@@ -67,20 +77,23 @@ class InputFunctions:
 def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
     """Find the input functions of a file: by the names of its arrays, or else by the shape the model takes.
 
-    The options are those of `read`.
+    The options are those of `read`. Where they say nothing, the names are those that the model was fitted to.
     """
     asked, max_bytes = options.get("input") or [], options.get("max_bytes")
     with open_arrays(path, max_bytes) as arrays:
         contents = Contents(arrays, index=options.get("index"))
         given = contents.asked(asked, "input")
         contents.asked(options.get("output"), "output")
-        trained = {"input": model.inputs_.names, "output": model.outputs_.names}
-        for option, names in trained.items():  # the names that the model was fitted with
-            if options.get(option) is None and names and all(name in arrays for name in names):
-                options[option] = list(names)
+        known = _known_names(model, contents, options)
     named_in_full = bool(given) and given == ([asked] if isinstance(asked, str) else list(asked))
-    try:
-        data = read(path, **options)
+    given = given or contents.asked(known.get("input"), "input")
+    why = ""
+    for some in [options | known, options] if known else [options]:
+        try:
+            data = read(path, **some)
+        except InputError as error:
+            why = why or str(error)
+            continue
         part = "train" if data.u_test is None or named_in_full else "test"
         u = getattr(data, f"u_{part}")
         if _fits(model, u):
@@ -88,11 +101,11 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
         if _on_another_grid(model, data, u):
             return _with_truth(model, data, u, part)
         why = f"its input functions {_shape_of(u)} are not those of the model, {_expected_shape(model)}."
-    except InputError as error:
-        why = str(error)
     with open_arrays(path, max_bytes) as opened:
-        turned = last_axis_first if options.get("transpose") else lambda array: array
-        found = {name: turned(array) for name, array in opened.items()}
+        found = dict(opened)
+        for name, array in opened.items():  # functions of another file may be in rows
+            if options.get("transpose") or (known.get("transpose") and not _fits(model, array)):
+                found[name] = last_axis_first(array)
         if model.inputs_.names is not None:
             return _several_inputs(model, path, found, given, why)
         candidates = {name: found[name] for name in given or found}
@@ -109,6 +122,20 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
             )
         u = _in_model_shape(model, np.asarray(load(found[fitting[0]]), float))
         return InputFunctions(u, f"input functions: {fitting[0]} {u.shape}", why_no_truth=why)
+
+
+def _known_names(model: Any, contents: Contents, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the model was fitted with, as far as the file has arrays of these names."""
+    trained = {"input": model.inputs_.names, "output": model.outputs_.names} | model.file_names_
+    names = {flag: given for flag, given in trained.items() if given and options.get(flag) is None}
+    found: dict[str, Any] = {}
+    for flag, given in names.items():
+        each = [given] if isinstance(given, str) else list(given) if flag != "transpose" else []
+        if all(contents.find(name) is not None for name in each):
+            found[flag] = True if flag == "transpose" else each
+    if not {"input", "output"} & set(found):  # a file of other arrays
+        return {}
+    return {flag: each[0] if flag == "index" else each for flag, each in found.items()}
 
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> InputFunctions:
@@ -129,7 +156,8 @@ def _several_inputs(
 ) -> InputFunctions:
     """Return the inputs of a model that takes several, by their names or in the order given."""
     wanted = model.inputs_.names
-    chosen = dict(zip(wanted, given or wanted, strict=False))
+    contents = Contents(arrays)
+    chosen = dict(zip(wanted, given or [contents.find(name) or name for name in wanted], strict=False))
     absent = [name for name in wanted if chosen.get(name) not in arrays]
     if absent or len(given) > len(wanted):
         named = f", and you named {', '.join(given)}" if given else ""
@@ -149,7 +177,9 @@ def _several_inputs(
 def _fits(model: Any, u: Any) -> bool:
     """Return whether these are input functions of the model, perhaps in another shape."""
     if model.inputs_.names is not None:
-        return isinstance(u, dict) and {str(name) for name in u} == set(model.inputs_.names)
+        return isinstance(u, dict) and sorted(map(str.lower, u)) == sorted(
+            map(str.lower, model.inputs_.names)
+        )
     shape = tuple(getattr(u, "shape", ()))[1:]
     return shape == model.input_shape_ or (
         len(shape) > 0 and math.prod(shape) == math.prod(model.input_shape_)
@@ -165,7 +195,11 @@ def _on_another_grid(model: Any, data: OperatorData, u: Any) -> bool:
 
 
 def _in_model_shape(model: Any, u: Any) -> Any:
-    return u if isinstance(u, dict) else np.asarray(u, float).reshape(len(u), *model.input_shape_)
+    """Return input functions in the shape of the model; models of 0.2 have names in lower case."""
+    if isinstance(u, dict):
+        names = {name.lower(): name for name in model.inputs_.names}
+        return {names[name.lower()]: part for name, part in u.items()}
+    return np.asarray(u, float).reshape(len(u), *model.input_shape_)
 
 
 def _shape_of(u: Any) -> str:

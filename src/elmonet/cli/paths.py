@@ -13,6 +13,9 @@ from elmonet.store import require_room, writable_path
 # The kinds of data files, by their endings.
 WRITTEN = "npz, h5, zarr, mat, nc"  # hold functions with their points
 TABLES = (".npy", ".csv")  # hold one array, or one table
+_ALIKE = (
+    0.75  # share of common letters of a name that may be meant: trian and train have 0.8, nofile and five 0.6
+)
 
 
 def require_file(path: Path) -> None:
@@ -25,7 +28,7 @@ def require_file(path: Path) -> None:
         return
     siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     for some in ([entry for entry in siblings if entry.suffix == path.suffix], siblings):
-        close = difflib.get_close_matches(path.stem, [entry.stem for entry in some], n=1)
+        close = difflib.get_close_matches(path.stem, [entry.stem for entry in some], n=1, cutoff=_ALIKE)
         if close:
             meant = next(entry for entry in some if entry.stem == close[0])
             raise FileError(f"there is no file or folder {str(path)!r}. Did you mean {str(meant)!r}?")
@@ -36,6 +39,13 @@ def is_model(file: Path) -> bool:
     """Return whether this is a safetensors file, as models are: eight bytes of length, then JSON."""
     if file.is_dir():
         return False
+    if file.suffix.lower() == ".safetensors":  # may also hold functions
+        from safetensors import safe_open
+
+        from elmonet.data.limits import reading
+
+        with reading(file), safe_open(file, framework="numpy") as tensors:
+            return (tensors.metadata() or {}).get("format") == "elmonet"
     with file.open("rb") as opened:
         start = opened.read(9)
     return file.suffix == ".elmonet" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0)

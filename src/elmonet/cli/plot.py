@@ -51,7 +51,7 @@ def plot(
 
     elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
     """
-    from elmonet.cli.inputs import count_training_functions, other_outputs, read_inputs
+    from elmonet.cli.inputs import count_training_functions, name_in_file, other_outputs, read_inputs
     from elmonet.forms.inputs import rows_of
     from elmonet.forms.outputs import errors_of_functions
 
@@ -60,6 +60,7 @@ def plot(
     fitted = open_model(model)
     require_data(data)
     inputs = read_inputs(fitted, data, **console.read_options(locals()))
+    inputs = replace(inputs, names=(name_in_file(fitted, "input", ""), name_in_file(fitted, "output", "")))
     if inputs.truth is None and band is None:
         raise InputError(
             f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
@@ -133,9 +134,10 @@ def _draw_comparison(
         return parity(values, predicted), error
     name = shown.name.replace("function 0", name, 1)
     if d == 2:
+        name = ", ".join(part for part in (inputs.names[1], name) if part)
         return compare_on_plane(points, values, predicted, name, inputs.axes), error
-    panel = _input_panel(u, inputs, points)
-    return compare_on_line(points, values, predicted, name, inputs.axes, panel), error
+    panel, names = _input_panel(u, inputs, points), (inputs.names[0] or "u", inputs.names[1] or "s")
+    return compare_on_line(points, values, predicted, name, inputs.axes, panel, functions=names), error
 
 
 def _input_panel(u: Any, inputs: InputFunctions, points: Any) -> tuple[Any, Any] | None:
@@ -177,7 +179,9 @@ def _draw_band(
             f"--interval draws bands on a line or in a plane, and these points have {d} coordinates. Write "
             "them to a file instead: elmonet predict --interval."
         )
-    shown = replace(shown, name=shown.name.replace("function 0", name, 1), axes=inputs.axes)
+    output = inputs.names[1]
+    name = shown.name.replace("function 0", f"{output}, {name}" if d == 2 and output else name, 1)
+    shown = replace(shown, name=name, axes=inputs.axes, output=output or "s")
     return (on_a_line if d == 1 else on_plane)(shown), shown.error
 
 

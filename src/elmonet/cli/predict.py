@@ -53,10 +53,11 @@ def predict(
 ) -> None:
     """Predict output functions for the input functions in a file.
 
-    Writes the predictions s and their points; to csv and npy, the predictions alone. If the file has test
-    functions, only these are predicted. If it holds output functions too, the error is printed. With
-    --interval, the lower and upper ends of the bands are written as s_low and s_high and, if the outputs are
-    known, their coverage is printed.
+    Writes the predictions and their points; to csv and npy, the predictions alone. They have the name of the
+    outputs in the file that the model was fitted to, or s. If the file has test functions, only these are
+    predicted. If it holds output functions too, the error is printed. With --interval, the lower and upper
+    ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
+    printed.
 
     **Examples**
 
@@ -66,7 +67,7 @@ def predict(
 
     elmonet predict operator.elmonet new.npz -o predictions.npz --interval 0.9 --of function
     """
-    from elmonet.cli.inputs import count_training_functions, points_from, read_inputs
+    from elmonet.cli.inputs import count_training_functions, name_in_file, points_from, read_inputs
     from elmonet.data import Scattered
     from elmonet.data.write import write_data
     from elmonet.forms.outputs import relative_error
@@ -90,10 +91,11 @@ def predict(
     predicted = fitted.predict(inputs.u, points=where)
     ends = None if band is None else fitted.interval(inputs.u, band.coverage, band.of, points=where)
     seconds = perf_counter() - begun
+    output_name = name_in_file(fitted, "output", "s")
     arrays = {
         f"{name}{end}": array
         for end, values in zip(("", "_low", "_high"), (predicted, *(ends or ())), strict=False)
-        for name, array in (values if isinstance(values, dict) else {"s": values}).items()
+        for name, array in (values if isinstance(values, dict) else {output_name: values}).items()
     }
     shapes = {name: array.shape for name, array in arrays.items()}
     if isinstance(where, Scattered):
@@ -212,7 +214,7 @@ def suggest(
 
     elmonet suggest operator.elmonet pool.npz -n 10 -o next.npz
     """
-    from elmonet.cli.inputs import count_training_functions, read_inputs
+    from elmonet.cli.inputs import count_training_functions, name_in_file, read_inputs
     from elmonet.data.write import write_data
     from elmonet.forms.inputs import rows_of
 
@@ -230,7 +232,7 @@ def suggest(
         arrays = {"index": indices}
         if out.suffix.lower() not in TABLES:
             chosen = rows_of(inputs.u, indices)
-            arrays |= chosen if isinstance(chosen, dict) else {"u": chosen}
+            arrays |= chosen if isinstance(chosen, dict) else {name_in_file(fitted, "input", "u"): chosen}
         out = printer.save(lambda place: write_data(place, arrays), out)
         printer.line(f"wrote {console.shapes_in_words(arrays)} to {out}")
     printer.value(candidates=inputs.count, training_functions=trained_on, indices=indices)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.checks import plain
+from elmonet.data.lazy import load
 from elmonet.data.limits import require_extra
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
@@ -25,7 +27,7 @@ class OperatorData:
     u_train, u_test : (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order, or a
         dictionary of such arrays for several input functions.
     s_train, s_test : (N, M), (N, M, c) for c components, grids (N, H, W) with M = H * W in C order, or
-        `Scattered`.
+        `Scattered`. Masked values, here and in the inputs, are missing: NaN.
     sensors : (m, d), coordinates of the inputs.
     points : (M, d), coordinates of the outputs.
     name : name of the data set.
@@ -183,8 +185,8 @@ def _as_arrays(value: Any) -> Any:
     if isinstance(value, dict):
         if not value:
             raise InputError("u_train is an empty dict: give at least one input function.")
-        return {str(key): np.asarray(array) for key, array in value.items()}
-    return value if value is None or isinstance(value, Scattered) else np.asarray(value)
+        return {str(key): load(plain(array)) for key, array in value.items()}
+    return value if value is None or isinstance(value, Scattered) else load(plain(value))
 
 
 def _shapes(u: Any) -> str:

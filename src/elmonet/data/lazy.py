@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from elmonet.data.limits import SizeLimit, reading, require_room
-from elmonet.errors import InputError
+from elmonet.errors import FileError, InputError
 
 # Names of dimensions that hold the components of a vector.
 COMPONENT_DIMS = ("component", "components", "channel", "channels", "variable")
@@ -136,6 +137,73 @@ class Lazy:
         return f"Lazy {self._name} {self.shape} {self.dtype}"
 
 
+class Unpacked:
+    """Numbers on disk as the CF conventions mean them: scale_factor * packed + add_offset, NaN if missing.
+
+    The dtype is the one that xarray decodes to, or a wider one where that would lose digits.
+    """
+
+    def __init__(self, source: Any, stored: np.dtype, missing: np.ndarray, scale: Any, offset: Any):
+        self.shape, self._source, self._stored = source.shape, source, stored
+        self._missing, self._scale, self._offset = missing, scale, offset
+        large = stored.kind in "iu" and stored.itemsize > 2  # integers that a float32 cannot hold
+        kinds = {value.dtype for value in (scale, offset) if value is not None}
+        if not kinds:
+            dtype = stored if stored.kind in "fc" or not len(missing) else np.float64 if large else np.float32
+        elif kinds == {np.dtype(np.float32)} and (offset is None or (scale is not None and not large)):
+            dtype = np.float32
+        else:
+            dtype = np.float64
+        self.dtype = np.result_type(dtype, stored) if stored.kind in "fc" else np.dtype(dtype)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        packed = np.asarray(self._source[key]).astype(self._stored, copy=False)
+        values = packed.astype(self.dtype)
+        if self._scale is not None:
+            values *= self._scale
+        if self._offset is not None:
+            values += self._offset
+        for value in self._missing:
+            values[packed == value] = np.nan
+        return values
+
+
+def unpacked(source: Any, attributes: Mapping[str, Any], name: str) -> Any:
+    """Return numbers on disk as their attributes say, see `Unpacked`; unchanged if these say nothing."""
+    given = {
+        key: attributes.get(key) for key in ("scale_factor", "add_offset", "_FillValue", "missing_value")
+    }
+    stored = own = np.dtype(source.dtype)
+    if stored.kind == "i" and attributes.get("_Unsigned") in ("true", b"true"):
+        stored = np.dtype(f"u{stored.itemsize}")
+    elif stored.kind not in "iufc" or all(value is None for value in given.values()):
+        return source
+    try:
+        numbers = {key: None if value is None else _number(value, stored) for key, value in given.items()}
+        scale, offset = (v if v is None else v.reshape(()) for v in list(numbers.values())[:2])
+    except (TypeError, ValueError):
+        listed = ", ".join(f"{key} = {str(value)[:40]}" for key, value in given.items() if value is not None)
+        raise FileError(
+            f"{name} has attributes that are not numbers: {listed}. Correct or remove them in the file."
+        ) from None
+    missing = [np.ravel(value) for value in list(numbers.values())[2:] if value is not None]
+    with np.errstate(invalid="ignore"):  # what the type cannot hold, as NaN among integers, marks nothing
+        marks = [(v.astype(own), v) for v in missing]
+    held = [mark[~np.isnan(v) if own.kind in "fc" else mark == v].astype(stored) for mark, v in marks]
+    marked = np.concatenate([np.empty(0, stored), *held])
+    if scale is None and offset is None and stored == own and not len(marked):
+        return source
+    return Unpacked(source, stored, np.unique(marked), scale, offset)
+
+
+def _number(value: Any, stored: np.dtype) -> np.ndarray:
+    """Return an attribute as numbers; in zarr 3, xarray writes a missing float as eight bytes in base64."""
+    if isinstance(value, str) and stored.kind == "f":
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f8")
+    number = np.asarray(value)
+    return number if number.dtype.kind in "iufc" else number.astype(np.float64)
+
+
 def map_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = ()) -> Any:
     """Apply a function of rows: to arrays in memory at once, to lazy ones when their rows are read.
 
@@ -169,7 +237,10 @@ def last_axis_first(source: Any) -> Any:
 
 
 def load(array: Any) -> np.ndarray:
-    """Return an array in memory, with the same dtype."""
+    """Return an array in memory, with the same dtype; masked values are missing, NaN, in floating point."""
+    if isinstance(array, np.ma.MaskedArray):
+        exact = np.result_type(array.dtype, np.float32)
+        return array.astype(exact).filled(np.nan) if np.ma.is_masked(array) else array.filled()
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
 
 
@@ -247,6 +318,8 @@ class Blocks:
 
 def read_rows(array: Any, start: int, stop: int, name: str) -> np.ndarray:
     """Read rows of a stored array as finite floating-point numbers."""
+    if is_stored(array) and hasattr(array, "attrs"):
+        array = unpacked(array, array.attrs, name)
     try:
         rows = np.asarray(array[start:stop])
     except (OSError, RuntimeError, ValueError) as error:

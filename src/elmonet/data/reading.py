@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.checks import plain
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.hdf5 import add_dataset
-from elmonet.data.lazy import Arrays, Lazy, last_axis_first, load, map_rows, point_array
+from elmonet.data.formats.text import add_columns
+from elmonet.data.lazy import Arrays, Lazy, is_stored, last_axis_first, load, map_rows, point_array, unpacked
 from elmonet.data.limits import require_room, stored_bytes
 from elmonet.data.role_search import find_roles
-from elmonet.data.roles import Roles, axis_names
-from elmonet.data.scattered import Scattered
+from elmonet.data.roles import Axes, Roles, axis_names
+from elmonet.data.scattered import Scattered, at_own_points, long_table, parts, unique_inputs
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.interpolation import as_grid, grid_points
 
@@ -37,15 +39,17 @@ def read(
     transpose: bool = False,
     max_bytes: int | str | None = None,
 ) -> OperatorData:
-    """Read input and output functions from a file, a folder or an ``xarray.Dataset``.
+    """Read input and output functions from a file, a folder, or arrays by name.
 
     The roles of the arrays are inferred from their names and shapes; `elmonet info FILE` shows the result.
     Names that are given here overrule it.
 
     Parameters
     ----------
-    source : npz, npy, a folder of npy, PyTorch, MATLAB, HDF5, zarr, NetCDF or CSV, or a kind of your own
-        (`elmonet.data.register_reader`); nothing in it is executed.
+    source : npz, npy, a folder of npy, PyTorch, safetensors, MATLAB, HDF5, zarr, NetCDF or CSV, or a kind of
+        your own (`elmonet.data.register_reader`); nothing in it is executed. Or a dictionary of arrays, an
+        ``xarray.Dataset``, or a ``pandas.DataFrame``, whose columns are understood as those of CSV. Masked
+        values, empty cells and fill values are missing: NaN.
     input : name of the input functions; a list of names for several input functions.
     output : name of the output functions; a list of names for the components of a vector.
     points : name of the output points, a list of names of a grid's axes, an array (M, d), or an npy or csv
@@ -97,10 +101,11 @@ def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tupl
         fields = {key: _in_memory(part) for key, part in fields.items()}
         for key in ("u_train", "u_test"):
             fields[key] = _as_images(fields[key], fields["sensors"])
-        points = fields["s_train"].points if roles.scattered else fields["points"]
+        s = fields["s_train"]
+        points = s.points if isinstance(s, Scattered) else fields["points"]
         axes = None if points is None else axis_names(arrays, roles.points, points.shape[1])
         is_path = isinstance(source, (str, os.PathLike))
-        name = Path(source).stem if is_path else str(source.attrs.get("name", ""))
+        name = Path(source).stem if is_path else str(getattr(source, "attrs", {}).get("name", ""))
         return OperatorData(**fields, name=name, axes=axes), roles
 
 
@@ -153,7 +158,8 @@ def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flag
             description["error"] = str(error)
         else:
             description["reasons"] = list(roles.reasons)
-            description["roles"] = {key: value for key, value in asdict(roles).items() if key != "reasons"}
+            about = ("reasons", "names")
+            description["roles"] = {key: value for key, value in asdict(roles).items() if key not in about}
     return description
 
 
@@ -175,15 +181,51 @@ def _describe_array(array: Any) -> dict[str, Any]:
 
 
 def _open(source: Any, max_bytes: Any) -> Arrays:
-    if type(source).__module__.split(".")[0] != "xarray":
+    """Return the arrays of a file, a Dataset, a DataFrame or a dictionary."""
+    if isinstance(source, (str, os.PathLike)):
         return open_arrays(source, max_bytes)
-    if not hasattr(source, "data_vars"):
-        raise InputError(
-            f"expected an xarray.Dataset, got a {type(source).__name__}. Call .to_dataset() first."
-        )
     arrays = Arrays()
-    add_dataset(arrays, source, "the dataset")
+    if hasattr(source, "data_vars"):
+        add_dataset(arrays, source, "the dataset")
+    elif hasattr(source, "columns") and hasattr(source, "to_numpy"):
+        columns = list(source.columns)
+        names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in columns]
+        if len(set(names)) < len(names):
+            raise InputError(f"the columns of a DataFrame must have different names, got {', '.join(names)}.")
+        table = Arrays()
+        _add_entries(table, {name: source[column] for name, column in zip(names, columns, strict=True)})
+        arrays.skipped += table.skipped
+        add_columns(arrays, table)
+    elif isinstance(source, Mapping):
+        _add_entries(arrays, source)
+    else:
+        advice = " Call .to_dataset() first." if hasattr(source, "to_dataset") else ""
+        raise InputError(
+            "expected a file, a dictionary of arrays, a pandas.DataFrame or an xarray.Dataset, got a "
+            f"{type(source).__name__}.{advice}"
+        )
     return arrays
+
+
+def _add_entries(arrays: Arrays, entries: Mapping[Any, Any], prefix: str = "") -> None:
+    """Add the entries of a dictionary that are numbers, those of a dictionary in it as "name.key"."""
+    for key, entry in entries.items():
+        name = f"{prefix}{key}"
+        if isinstance(entry, Mapping):
+            _add_entries(arrays, entry, f"{name}.")
+            continue
+        if is_stored(entry) and not isinstance(entry, (np.memmap, Lazy)):
+            entry = Lazy.of(unpacked(entry, entry.attrs, name), name)
+        try:
+            array = entry if isinstance(entry, (Lazy, np.memmap)) else load(plain(entry))
+            missing = array.dtype == object and hasattr(entry, "to_numpy")  # a column of pandas with gaps
+            array = entry.to_numpy(dtype=float, na_value=np.nan) if missing else array
+        except (TypeError, ValueError):
+            array = None
+        if array is None or array.dtype.kind not in "biufc" or name.startswith("__"):  # as of loadmat
+            arrays.skipped.append(name)
+        else:
+            arrays[name] = array
 
 
 def _roles(arrays: Arrays, *, transpose: bool = False, max_bytes: Any = None, **names: Any) -> Roles:
@@ -227,16 +269,17 @@ def _assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     if roles.sensors is not None:
         sensors = _coordinates(arrays, roles.sensors, tuple(u_train.shape[1:]))
     if roles.scattered:
-        u_train, s_train = _scattered(arrays, u_train, s_train, roles.points, roles.index)
+        u_train, s_train, points = _scattered(arrays, u_train, s_train, roles.points, roles.index)
         if roles.u_test is not None:
-            u_test, s_test = _scattered(arrays, u_test, s_test, roles.points_test, roles.index_test)
+            u_test, s_test, _ = _scattered(arrays, u_test, s_test, roles.points_test, roles.index_test)
+        sensors = sensors if isinstance(u_train, dict) or points is None else points
     elif roles.points is not None:
         first = roles.s_train if isinstance(roles.s_train, str) else roles.s_train[0]
         sizes = tuple(n for n in _functions_first(arrays, roles, first).shape[1:] if n > 1)
         points = _coordinates(arrays, roles.points, sizes, skip_first=roles.evolution)
         own = None if roles.points_test is None else point_array(arrays[roles.points_test])
         if own is not None and not np.array_equal(own, points):
-            s_test = _at_own_points(s_test, own)
+            s_test = at_own_points(s_test, own)
     functions = {"u_train": u_train, "s_train": s_train, "u_test": u_test, "s_test": s_test}
     return {**functions, "sensors": sensors, "points": points, "components": components}
 
@@ -342,45 +385,29 @@ def _component_names(arrays: Mapping[str, Any], roles: Roles, s: Any) -> tuple[s
 
 
 def _scattered(
-    arrays: Mapping[str, Any], u: Any, s: Any, points: Any, index: str | None
-) -> tuple[Any, Scattered]:
-    """Return inputs, each once, and the values at their points; `points` and `index` are names."""
+    arrays: Mapping[str, Any], u: Any, s: Any, points: Axes, index: str | None
+) -> tuple[Any, Any, np.ndarray | None]:
+    """Return inputs, each once, the values at their points, and None; `points` and `index` are names.
+
+    Of a table whose inputs vary with the points, return inputs and outputs (N, M), and their common points.
+    """
+    columns = [points] if isinstance(points, str) else [name for name in points or () if name]
+    where = np.concatenate([point_array(arrays[name]) for name in columns], axis=1)
     if index is None:
-        u, row = _unique_inputs(u)
-    else:
-        given = load(arrays[index]).ravel()
-        row = given.astype(np.int64)
-        if not np.array_equal(row, given):
-            raise InputError(f"{index} must hold integers, the row of the input that each value belongs to.")
-        n = len(next(iter(u.values())) if isinstance(u, dict) else u)
-        if row.size and row.min() == 1 and row.max() == n:
-            row = row - 1  # counted from 1, as in MATLAB
-        if row.size and row.max() >= n:
-            raise InputError(f"{index} goes up to {row.max()}, but there are {n} input functions, from 0.")
-    return u, Scattered(row, point_array(arrays[points]), load(s))
-
-
-def _unique_inputs(u: Any) -> tuple[Any, np.ndarray]:
-    """Return the distinct inputs in the order of their first appearance, and the new row of each old one."""
-    parts = u if isinstance(u, dict) else {"": u}
-    loaded = {key: np.ascontiguousarray(load(rows)) for key, rows in parts.items()}
-    as_bytes = np.concatenate(
-        [rows.reshape(len(rows), -1).view(np.uint8) for rows in loaded.values()], axis=1
-    )
-    begins_run = np.append(True, (as_bytes[1:] != as_bytes[:-1]).any(axis=1))  # of equal inputs in sequence
-    runs = np.ascontiguousarray(as_bytes[begins_run])
-    as_scalars = runs.view(np.dtype((np.void, runs.shape[1]))).ravel()
-    _, first, inverse = np.unique(as_scalars, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    rows = np.flatnonzero(begins_run)[first[order]]
-    unique = {key: array[rows] for key, array in loaded.items()}
-    return (unique if isinstance(u, dict) else unique[""]), rank[inverse.ravel()][np.cumsum(begins_run) - 1]
-
-
-def _at_own_points(s: Any, points: np.ndarray) -> Scattered:
-    """Return functions (N, M, ...) at other points (M, d) than those of the training functions."""
-    values = load(s)
-    N, M = len(values), len(points)
-    return Scattered(np.repeat(np.arange(N), M), np.tile(points, (N, 1)), values.reshape(N * M, -1))
+        u, row = unique_inputs(u)
+        return u, Scattered(row, where, load(s)), None
+    given = load(arrays[index]).ravel()
+    if not np.array_equal(np.round(given), given):
+        raise InputError(f"{index} must hold integers, the row of the input that each value belongs to.")
+    row = given.astype(np.int64)
+    n = len(next(iter(u.values())) if isinstance(u, dict) else u)
+    if n == len(row) > len(np.unique(row)):
+        long = long_table({key: load(rows) for key, rows in parts(u).items()}, row, where, load(s), index)
+        if long is not None:
+            inputs, *outputs = long
+            return (inputs if isinstance(u, dict) else inputs[""]), *outputs
+    if row.size and row.min() == 1 and row.max() == n:
+        row = row - 1  # counted from 1, as in MATLAB
+    if row.size and row.max() >= n:
+        raise InputError(f"{index} goes up to {row.max()}, but there are {n} input functions, from 0.")
+    return u, Scattered(row, where, load(s)), None

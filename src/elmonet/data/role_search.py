@@ -24,9 +24,11 @@ from elmonet.data.roles import (
     doubt_about_rows,
     explain,
     n_points,
+    names_to_find,
 )
 from elmonet.errors import InputError
 
+_ONLY_POINTS = ("points", "coords", "coordinates", "locations", "query_points")  # names of nothing else
 _MAX_COMPONENTS = 16  # of a vector; a longer last axis belongs to a grid
 _TIME_RANK = axis_rank("t") or 0  # axes of this rank and beyond are times
 
@@ -89,7 +91,26 @@ def find_roles(
         raise InputError(f"{error} It fits with each column as a function: {TRANSPOSE}.") from None
     if in_columns is not None:
         roles = replace(roles, doubt=doubt_about_rows(arrays, roles, in_columns))
-    return replace(roles, reasons=explain(arrays, roles))
+    if roles.points is None and not roles.doubt:
+        _refuse_other_points(Contents(arrays, columns=transpose), roles)
+    return replace(
+        roles, reasons=explain(arrays, roles), names=names_to_find(Contents(arrays, columns=transpose), roles)
+    )
+
+
+def _refuse_other_points(file: Contents, roles: Roles) -> None:
+    """Raise if the file has points by name, but as many as fit no axis of the outputs."""
+    s = roles.s_train if isinstance(roles.s_train, str) else roles.s_train[0]
+    sizes = file.functions_first(s)[1:]
+    for name in file.first(_ONLY_POINTS, file.part[s], ""):
+        count = n_points(file.shape(name))
+        if count not in (*sizes, math.prod(sizes[1:])) and math.prod(sizes) > 1:
+            raise InputError(
+                f"{file.listed([name])} does not fit the outputs {file.listed([s])}: expected "
+                f"({math.prod(sizes)}, d), one point for each value of a function, got "
+                f"{count or file.shape(name)}. Correct the file, or name other points: --points NAME, in "
+                "Python read(file, points=...)."
+            )
 
 
 def _in_columns(arrays: Mapping[str, Any], names: dict[str, Names], index: Names) -> Roles | None:
@@ -142,6 +163,8 @@ def _find_functions(file: Contents, inputs: list[str], outputs: list[str]) -> Fu
     found = _guess(file, inputs, outputs)
     if found is None:
         row = "column" if file.columns else "row (with --transpose, per column)"
+        if unequal := _unequal_pair(file, inputs, outputs):
+            raise InputError(_unequal_counts(file, *unequal))
         raise InputError(
             "cannot tell which arrays are the input and the output functions. Both hold one function per "
             f"{row}. There are: {file.listed()}. Say which: --input NAME --output NAME --points NAME, or in "
@@ -150,6 +173,9 @@ def _find_functions(file: Contents, inputs: list[str], outputs: list[str]) -> Fu
     for name in (*found.inputs.values(), *found.outputs):
         if not file.shape(name) or 0 in file.shape(name):
             raise InputError(f"{name} is empty: its shape is {file.shape(name)}.")
+    for u in found.inputs.values():
+        if not _matches(file, u, found.outputs[0], found.part):
+            raise InputError(_unequal_counts(file, u, found.outputs[0]))
     if len({file.shape(name) for name in found.outputs}) > 1:
         raise InputError(
             f"components of the output must have the same shape, got {file.listed(found.outputs)}."
@@ -170,6 +196,29 @@ def _guess(file: Contents, inputs: list[str], outputs: list[str]) -> FunctionArr
         return _completed(file, inputs, outputs)
     found = (rule(file, part) for part in PARTS for rule in (_numbered, _nested, _paired, _evolution))
     return next((functions for functions in found if functions is not None), None)
+
+
+def _unequal_pair(file: Contents, inputs: list[str], outputs: list[str]) -> tuple[str, str] | None:
+    """Return inputs and outputs of the usual names, or as named, that only their numbers keep apart."""
+    for part in PARTS:
+        for u_key, s_key in PAIRS:
+            u = inputs[0] if inputs else file.get(u_key, part)
+            s = outputs[0] if outputs else file.get(s_key, part)
+            is_list = u is not None and u_key == "x" and not inputs and n_points(file.shape(u))
+            if u is not None and s is not None and u != s and not is_list:
+                return u, s
+    return None
+
+
+def _unequal_counts(file: Contents, u: str, s: str) -> str:
+    n_u, n_s = ((*file.functions_first(name), 0)[0] for name in (u, s))
+    kind = "column" if file.columns else "row"
+    return (
+        f"the inputs {file.listed([u])} and the outputs {file.listed([s])} must hold the same number of "
+        f"functions, got {n_u} and {n_s}. {kind.title()} i of {s} is the output of {kind} i of {u}: remove "
+        "those without a partner, or say which arrays to take: --input NAME --output NAME, in Python "
+        "read(file, input=..., output=...). Scattered outputs need an --index."
+    )
 
 
 def _completed(file: Contents, inputs: list[str], outputs: list[str]) -> FunctionArrays | None:
@@ -221,8 +270,8 @@ def _evolution(file: Contents, part: str) -> FunctionArrays | None:
 
 
 def _keyed(file: Contents, names: list[str]) -> dict[str, str]:
-    """Return names by their keys, or by themselves if keys repeat."""
-    keys = {file.key[name]: name for name in names}
+    """Return names without "train", "test", ... -> names, or by themselves if such keys repeat."""
+    keys = {file.label[name]: name for name in names}
     return keys if len(keys) == len(names) else {name: name for name in names}
 
 
@@ -256,6 +305,13 @@ def _with_points(file: Contents, found: FunctionArrays, roles: Roles, given: lis
     dims = file.dims(found.outputs[0])
     several = len(found.outputs) > 1
     stacked = len(shape) > 2 and bool(dims) and dims[-1] in COMPONENT_DIMS
+    indexed = file.index_of(N, found.part) is not None
+    if indexed and (len(given) > 1 or not given):  # one column for each coordinate
+        own = given or _columns(file, found, N)
+        if own and all(n_points(file.shape(name)) == N for name in own):
+            scattered = _scattered(file, found, roles, own[0] if len(own) == 1 else tuple(own))
+            if scattered is not None:
+                return scattered
     if len(given) > 1:
         return replace(roles, points=tuple(given), components=several or stacked)
     named = [*given, *([found.points] if found.points else [])]
@@ -263,8 +319,7 @@ def _with_points(file: Contents, found: FunctionArrays, roles: Roles, given: lis
     vector = None
     for name in named or usual:
         count = n_points(file.shape(name))
-        own_point = count == N and file.index_of(N, found.part) is not None
-        how = "scattered" if own_point else _match(count, shape)
+        how = "scattered" if count == N and indexed else _match(count, shape)
         if how == "scattered" and (named or file.key[name] != "x"):
             scattered = _scattered(file, found, roles, name)
             if scattered is not None:
@@ -313,7 +368,16 @@ def _used(found: FunctionArrays) -> set[str]:
     return {*found.inputs.values(), *found.outputs}
 
 
-def _scattered(file: Contents, found: FunctionArrays, roles: Roles, points: str) -> Roles | None:
+def _columns(file: Contents, found: FunctionArrays, N: int) -> list[str]:
+    """Return the arrays (N,) that are named as coordinates, in the usual order, if no array lists points."""
+    names = [name for name in file.arrays if name not in _used(found) and n_points(file.shape(name)) == N]
+    vectors = [name for name in names if len(file.shape(name)) == 1]
+    ranks = {name: rank for name in vectors if (rank := axis_rank(file.key[name])) is not None}
+    others = [name for name in names if name not in ranks and file.key[name] in POINTS]
+    return [] if others else sorted(ranks, key=lambda name: ranks[name])
+
+
+def _scattered(file: Contents, found: FunctionArrays, roles: Roles, points: Axes) -> Roles | None:
     """Return the roles of scattered values, if it is clear to which function each belongs."""
     n_values, *sizes = file.functions_first(found.outputs[0])
     index = file.index_of(n_values, found.part)

@@ -57,11 +57,24 @@ def parse(name: str) -> tuple[str, str]:
     >>> parse("X_train0"), parse("train/x"), parse("X[1]"), parse("f_vali")
     (('x0', 'train'), ('x', 'train'), ('x1', ''), ('f', 'validation'))
     """
-    lower = name.lower()
-    found = _SEPARATE_PART.search(lower) or _JOINED_PART.search(lower)
-    part = _PART_WORDS[found[1]] if found else ""
-    rest = lower[: found.start()] + lower[found.end() :] if found else lower
-    return re.sub(r"[_\[]*(\d+)\]?$", r"\1", rest.strip("_-/. ")), part
+    label, part = split_part(name)
+    return _key(label), part
+
+
+def _key(label: str) -> str:
+    return re.sub(r"[_\[]*(\d+)\]?$", r"\1", label.lower())
+
+
+def split_part(name: str) -> tuple[str, str]:
+    """Split a name into itself without the word for its part, and the part.
+
+    >>> split_part("T_bc_train"), split_part("train/K0"), split_part("X[0]")
+    (('T_bc', 'train'), ('K0', 'train'), ('X0', ''))
+    """
+    found = _SEPARATE_PART.search(name.lower()) or _JOINED_PART.search(name.lower())
+    rest = name[: found.start()] + name[found.end() :] if found else name
+    label = re.sub(r"\[(\d+)\]$", r"\1", rest.strip("_-/. "))
+    return label or name, _PART_WORDS[found[1]] if found else ""
 
 
 def axis_rank(key: str) -> int | None:
@@ -96,6 +109,7 @@ class Contents:
         counts = Counter(parsed.values())
         # Names that differ only in case keep their case.
         self.key = {name: key if counts[key, part] == 1 else name for name, (key, part) in parsed.items()}
+        self.label = {n: split_part(n)[0] if counts[parsed[n]] == 1 else n for n in arrays}
         self.part = {name: part for name, (_, part) in parsed.items()}
         self.arrays, self.columns = arrays, columns
         self._name = {(self.key[name], self.part[name]): name for name in arrays}
@@ -134,8 +148,8 @@ class Contents:
 
     def nested(self, key: str, part: str) -> dict[str, str]:
         """Return the arrays key.a, key.b, ... of a part, by a, b, ..."""
-        inside = ((k.removeprefix(f"{key}."), k, p, name) for (k, p), name in self._name.items())
-        return {short: name for short, k, p, name in inside if p == part and short != k}
+        inside = [name for (k, p), name in self._name.items() if p == part and k.startswith(f"{key}.")]
+        return {self.label[name][len(key) + 1 :]: name for name in inside}
 
     def index_of(self, n_values: int, part: str) -> str | None:
         """Return the array that assigns each of `n_values` values to a function."""
@@ -146,10 +160,14 @@ class Contents:
         """Return the arrays that an option names, in full or without "train", "test", ..."""
         return [self._asked(name, flag) for name in ([names] if isinstance(names, str) else names or ())]
 
+    def find(self, name: str) -> str | None:
+        """Return the array of this name, in full or without "train", "test", ...; None if there is none."""
+        return name if name in self.arrays else next(iter(self.first([name, _key(name)], *PARTS)), None)
+
     def _asked(self, name: str, flag: str) -> str:
-        found = [name] if name in self.arrays else self.first([name, name.lower()], *PARTS)
-        if found:
-            return found[0]
+        found = self.find(name)
+        if found is not None:
+            return found
         close = difflib.get_close_matches(name, list(self.arrays), n=1, cutoff=0.4)
         raise InputError(
             f"--{flag} {name}: there is no such array."
@@ -172,7 +190,8 @@ class Roles:
 
     Inputs are one name, or a dict of names for several input functions; outputs are one name, or a list of
     names for the components of a vector. `points` and `sensors` are one name, or one for each axis of a grid
-    (None for an axis without coordinates). `index` assigns the values of scattered outputs to functions.
+    (None for an axis without coordinates), or of scattered outputs one for each coordinate. `index` assigns
+    the values of scattered outputs to functions.
     """
 
     u_train: str | dict[str, str]
@@ -196,6 +215,8 @@ class Roles:
     """Why the functions may be in columns although they are taken as rows; "" if there is no doubt."""
     reasons: tuple[str, ...] = field(default=(), compare=False)
     """What was taken as what, in sentences."""
+    names: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Options of `read` that find the same arrays again, also in a file of other functions."""
 
     @property
     def has_coordinates(self) -> bool:
@@ -243,12 +264,14 @@ def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         sentences.append(f"please check: {roles.doubt}")
     if roles.u_test is not None:
         sentences.append(f"test functions: {show(roles.u_test)} -> {show(roles.s_test)}")
-    missing = " in the file; give them with --points" if roles.points is None else ""
-    sentences.append(f"points: {_show_coordinates(arrays, roles.points)}{missing}")
+    missing = " in the file; give them with --points NAME or FILE" if roles.points is None else ""
+    shown = show(roles.points) if roles.scattered else _show_coordinates(arrays, roles.points)
+    sentences.append(f"points: {shown}{missing}")
     sentences.append(f"sensors: {_show_coordinates(arrays, roles.sensors)}")
     if roles.components and not isinstance(roles.s_train, list):
         sentences.append(f"components: the last axis of {roles.s_train}")
-    used = {name for key, value in vars(roles).items() if key != "doubt" for name in _names(value)}
+    about = ("doubt", "reasons", "names")
+    used = {name for key, value in vars(roles).items() if key not in about for name in _names(value)}
     ignored = [name for name in arrays if name not in used]
     if ignored:
         sentences.append(f"ignored: {', '.join(ignored)}")
@@ -256,6 +279,18 @@ def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
         more = " ..." if len(skipped) > _MAX_LISTED else ""
         sentences.append(f"not numeric arrays: {', '.join(skipped[:_MAX_LISTED])}{more}")
     return tuple(sentences)
+
+
+def names_to_find(file: Contents, roles: Roles) -> dict[str, Any]:
+    """Return the options of `read` that find the arrays of these roles, without "train", "test", ..."""
+    found = {"input": _names(roles.u_train), "output": _names(roles.s_train), "index": _names(roles.index)}
+    found |= {"points": _names(roles.points), "sensors": _names(roles.sensors)}
+    names: dict[str, Any] = {flag: [file.label[name] for name in given] for flag, given in found.items()}
+    for flag, axes in (("points", roles.points), ("sensors", roles.sensors)):
+        if not _complete(axes):
+            names.pop(flag)
+    flags = {flag: given[0] if len(given) == 1 else given for flag, given in names.items() if given}
+    return flags | ({"transpose": True} if roles.transpose else {})
 
 
 def _complete(names: Axes) -> bool:

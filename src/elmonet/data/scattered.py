@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet.checks import coordinates, finite
+from elmonet.checks import coordinates, finite, plain
+from elmonet.data.lazy import load
 from elmonet.errors import ExtrapolationWarning, InputError
 from elmonet.summary import plural
 
@@ -27,7 +28,7 @@ class Scattered:
 
     Raises
     ------
-    InputError : if shapes disagree, or values are not finite.
+    InputError : if shapes disagree, or values are masked or not finite: a missing value has no entry.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class Scattered:
     values: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        index, points = np.asarray(self.index), coordinates(self.points)
+        index, points = load(plain(self.index)), coordinates(load(plain(self.points)))
         if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) != len(points):
             raise InputError(
                 "index must hold one integer for each point, the row of the inputs that it belongs to; "
@@ -56,7 +57,7 @@ class Scattered:
             object.__setattr__(self, "values", self._checked(self.values))
 
     def _checked(self, values: Any) -> np.ndarray:
-        values = np.asarray(values)
+        values = load(plain(values))
         if values.dtype not in (np.float64, np.float32):
             values = values.astype(np.float64)
         if values.ndim not in (1, 2) or len(values) != len(self.points) or values.size == 0:
@@ -66,7 +67,7 @@ class Scattered:
             )
         if values.shape[1:] == (1,):
             values = values[:, 0]
-        finite(values, "values")
+        finite(values, "values", " A missing value has no entry: leave it out of index, points and values.")
         return values
 
     @classmethod
@@ -94,7 +95,7 @@ class Scattered:
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
-        values = [np.asarray(v, dtype=float) for v in values]
+        values = [load(plain(v)).astype(float) for v in values]
         for i, (v, p) in enumerate(zip(values, each, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")
@@ -169,7 +170,7 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
     new = coordinates(new_sensors)
     u, outside = np.empty((len(values), len(new))), []
     for i, (own_values, own) in enumerate(zip(values, sensors, strict=True)):
-        own_values, own = np.asarray(own_values, dtype=float), coordinates(own, dimension=new.shape[1])
+        own_values, own = load(plain(own_values)).astype(float), coordinates(own, dimension=new.shape[1])
         if own_values.shape != (len(own),):
             raise InputError(
                 f"function {i} has values {own_values.shape} and {len(own)} sensors: give one value for each."
@@ -188,3 +189,63 @@ def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
             stacklevel=2,
         )
     return u
+
+
+def parts(u: Any) -> dict[str, Any]:
+    """Return the input functions by name, a single one as ""."""
+    return u if isinstance(u, dict) else {"": u}
+
+
+def long_table(
+    u: dict[str, np.ndarray], row: np.ndarray, points: np.ndarray, s: np.ndarray, index: str
+) -> tuple[dict[str, np.ndarray], Any, np.ndarray | None] | None:
+    """Return the functions of a table with one value per row; None if the rows of u are functions instead.
+
+    An input that is the same in all rows of a function is a number; any other is a function known at the
+    points, which then must be the same for all functions.
+    """
+    _, first, own = np.unique(row, return_index=True, return_inverse=True)
+    varying = [key for key, part in u.items() if not np.array_equal(part, part[first][own], equal_nan=True)]
+    if any(u[key].shape[1:] != (1,) for key in varying):
+        return None
+    inputs = {key: part[first] for key, part in u.items()}
+    if not varying:
+        return inputs, Scattered(own, points, s), None
+    order, counts, N = np.argsort(own, kind="stable"), np.bincount(own), len(first)
+    M = counts[0]
+    if (counts != M).any() or (points[order].reshape(N, M, -1) != points[order[:M]]).any():
+        known = f"{counts.min()} to {counts.max()} rows" if (counts != M).any() else "different points"
+        name = f"the input {varying[0]}" if varying[0] else "the input"
+        raise InputError(
+            f"{name} varies within the functions that {index} tells apart, and these have {known}; a model "
+            "needs all input functions at the same sensors. In Python: u = elmonet.resample(values, sensors, "
+            "new_sensors), with lists of one array for each function, and Scattered(index, points, values) "
+            "for the outputs."
+        )
+    inputs |= {key: u[key][order].reshape(N, M) for key in varying}
+    return inputs, s[order].reshape(N, M, *s.shape[1:]), points[order[:M]]
+
+
+def unique_inputs(u: Any) -> tuple[Any, np.ndarray]:
+    """Return the distinct inputs in the order of their first appearance, and the new row of each old one."""
+    loaded = {key: np.ascontiguousarray(load(rows)) for key, rows in parts(u).items()}
+    as_bytes = np.concatenate(
+        [rows.reshape(len(rows), -1).view(np.uint8) for rows in loaded.values()], axis=1
+    )
+    begins_run = np.append(True, (as_bytes[1:] != as_bytes[:-1]).any(axis=1))  # of equal inputs in sequence
+    runs = np.ascontiguousarray(as_bytes[begins_run])
+    as_scalars = runs.view(np.dtype((np.void, runs.shape[1]))).ravel()
+    _, first, inverse = np.unique(as_scalars, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.flatnonzero(begins_run)[first[order]]
+    unique = {key: array[rows] for key, array in loaded.items()}
+    return (unique if isinstance(u, dict) else unique[""]), rank[inverse.ravel()][np.cumsum(begins_run) - 1]
+
+
+def at_own_points(s: Any, points: np.ndarray) -> Scattered:
+    """Return functions (N, M, ...) at other points (M, d) than those of the training functions."""
+    values = load(s)
+    N, M = len(values), len(points)
+    return Scattered(np.repeat(np.arange(N), M), np.tile(points, (N, 1)), values.reshape(N * M, -1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -270,7 +271,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         if bands:
             _ = self._fitted().error_bars  # made now if they were never asked for
         _ = self._fitted().record
-        write(path, *self._to_store(weights=weights, sums=sums, bands=bands, inputs=inputs))
+        header, arrays = self._to_store(weights=weights, sums=sums, bands=bands, inputs=inputs)
+        write(path, header | {"file_names": dict(self._fitted().file_names)}, arrays)
 
     @abstractmethod
     def _to_store(
@@ -311,6 +313,11 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self._fitted(AttributeError).outputs
 
     @property
+    def file_names_(self) -> dict[str, Any]:
+        """Names of the arrays that it was fitted to by `elmonet fit`, as options of `read`."""
+        return dict(self._fitted(AttributeError).file_names)
+
+    @property
     def points_(self) -> np.ndarray:
         """The training points; for components, with the component's number last."""
         return self.outputs_.places()
@@ -343,6 +350,10 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         if self._model is None:
             raise error(f"this {type(self).__name__} is not fitted yet: call fit with training data first.")
         return self._model
+
+    def _with_file_names(self, names: Mapping[str, Any]) -> Self:
+        """Remember the names of the arrays in a file, as options of `read`."""
+        return self._adopt(replace(self._fitted(), file_names=dict(names)))
 
     def _adopt(self, model: FittedModel) -> Self:
         """Show another fitted model."""

@@ -7,8 +7,8 @@ error bars and its record of the training inputs are made when they are first as
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -43,6 +43,7 @@ class FittedModel(ABC):
     bars : error bars that were given: from a calibration or a file; None to make them from the fit.
     known : a record of the training inputs that was given; None to make it from the fit.
     words : summary of whoever chose the model, text if it was loaded; None for the model's own.
+    file_names : names of the arrays that it was fitted to, as options of `read`; empty if from no file.
     """
 
     inputs: InputForm
@@ -52,6 +53,7 @@ class FittedModel(ABC):
     bars: ErrorBars | None = None
     known: TrainingRecord | None = None
     words: Summary | str | None = None
+    file_names: Mapping[str, Any] = field(default_factory=dict)
 
     @abstractmethod
     def query(self, estimator: Any, X: Any, points: Any = None) -> Any:

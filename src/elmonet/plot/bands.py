@@ -114,8 +114,8 @@ def on_a_line(shown: WithBand, ax: Axes | None = None, below: Axes | None = None
     _draw(ax, shown, 0.0)
     titled(ax, f"{shown.name}: {shown.found}" if shown.found else shown.name)
     legend_on_top(ax)
-    (x,) = axis_labels(shown.axes, 1)
-    ax.set_ylabel(f"s({x})")
+    (x,), (s,) = axis_labels(shown.axes, 1), axis_labels((shown.output,), 1)
+    ax.set_ylabel(f"{s}({x})")
     if below is not None:
         _draw(below, shown, shown.predicted)
         below.set_ylabel("minus prediction")

@@ -125,13 +125,14 @@ def compare_on_line(
     axes: tuple[str, ...] | None = None,
     inputs: tuple[np.ndarray, np.ndarray] | None = None,
     ax: Axes | None = None,
+    functions: tuple[str, str] = ("u", "s"),
 ) -> Axes:
     """Draw truth and prediction (M,) at points (M, 1), and in a new figure the input function below.
 
     The inputs are sensors (m, 1) and values (m,). Their panel has its own horizontal axis if the coordinate
     has a name and the sensors cover another interval: then they may be another coordinate.
     """
-    (label,) = axis_labels(axes, 1)
+    (label,), (u_name, s_name) = axis_labels(axes, 1), axis_labels(functions, 2)
     own_axis = True
     if ax is not None:
         (ax,) = checked_axes(ax, 1)
@@ -144,13 +145,13 @@ def compare_on_line(
         ax, below = new(2, 1, figsize=(5.5, 4.4), sharex=not own_axis, height_ratios=(3, 1))
         order = np.argsort(sensors[:, 0])
         below.plot(sensors[order, 0], u[order], color=GREY, linewidth=1)
-        below.set(xlabel="sensor" if own_axis else label, ylabel="u" if own_axis else f"u({label})")
+        below.set(xlabel="sensor" if own_axis else label, ylabel=u_name if own_axis else f"{u_name}({label})")
         bare(below)
         below.figure.align_ylabels()
     if own_axis:
         ax.set_xlabel(label)
     draw_on_line(ax, points, truth, predicted, width=2.5)
-    ax.set_ylabel(f"s({label})")
+    ax.set_ylabel(f"{s_name}({label})")
     titled(ax, f"{name}: relative error {_relative_error(predicted, truth)}")
     ax.legend(frameon=False)
     return ax
@@ -242,6 +243,7 @@ class WithBand:
     name : which function, and which component.
     holds : coverage of the band, as text.
     axes : names of the coordinates, if they are known.
+    output : name of the output function.
     """
 
     points: np.ndarray
@@ -252,6 +254,7 @@ class WithBand:
     name: str
     holds: str
     axes: tuple[str, ...] | None = None
+    output: str = "s"
 
     @classmethod
     def of(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from elmonet.data.formats.registry import register_reader
-from elmonet.data.lazy import COMPONENT_DIMS, Arrays, Lazy
+from elmonet.data.lazy import COMPONENT_DIMS, Arrays, Lazy, unpacked
 from elmonet.data.limits import require_extra
 from elmonet.errors import FileError
 
@@ -34,7 +34,10 @@ def add_hdf5(arrays: Arrays, path: Path) -> None:
     Groups that are numbered "0000", "0001", ... and hold arrays of the same shapes are one function each:
     their arrays are stacked, and the grid of the first group is taken for all.
     """
-    datasets = open_datasets(arrays, path)
+    datasets = {
+        name: unpacked(dataset, dataset.attrs, f"{name} of {str(path)!r}")
+        for name, dataset in open_datasets(arrays, path).items()
+    }
     numbered = sorted({name.split("/")[0] for name in datasets if name.split("/")[0].isdecimal()}, key=int)
     stacked = _stacked(datasets, numbered, path) if numbered else {}
     arrays.update(stacked)

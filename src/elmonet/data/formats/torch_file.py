@@ -1,4 +1,4 @@
-"""PyTorch files (.pt, .pth), read without PyTorch and without running their pickle."""
+"""Tensors in files: PyTorch's (.pt, .pth), read without PyTorch and without its pickle, and safetensors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+from safetensors import deserialize
 
 from elmonet.data.formats.numpy_files import check_sizes, member_bytes
 from elmonet.data.formats.pickled import NUMPY, Global, add_unpickled, is_size, unpickle
@@ -20,6 +21,10 @@ from elmonet.errors import FileError
 _DTYPES = {
     **{"Float": "f4", "Double": "f8", "Half": "f2", "BFloat16": "u2"},
     **{"Int": "i4", "Long": "i8", "Short": "i2", "Char": "i1", "Byte": "u1", "Bool": "u1"},
+}
+_SAFETENSORS = {
+    **{"F64": "f8", "F32": "f4", "F16": "f2", "BOOL": "u1"},
+    **{f"{kind}{8 * size}": f"{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
 }
 # An expanded tensor may be this many times larger than its storage, or have this many bytes.
 _MAX_REPEATS, _SMALL_TENSOR = 64, 1 << 26
@@ -111,9 +116,28 @@ class _Content:
         steps = [stride * numbers.itemsize for stride in strides]
         view = np.lib.stride_tricks.as_strided(numbers[offset:], sizes, steps)
         array = np.array(view, order="C")
-        if storage.kind == "BFloat16":  # the upper half of a float32
-            return (array.astype(np.uint32) << 16).view(np.float32)
+        if storage.kind == "BFloat16":
+            return _from_bfloat16(array)
         return (array != 0).astype(np.uint8) if storage.kind == "Bool" else array
+
+
+def _from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    return (bits.astype(np.uint32) << 16).view(np.float32)  # they are the upper half of a float32
+
+
+@register_reader("safetensors", endings=["safetensors"])
+def add_safetensors(arrays: Arrays, path: Path) -> None:
+    """Add the tensors of a safetensors file."""
+    size = path.stat().st_size
+    arrays.charge(3 * size)  # the file, its tensors, and bfloat16 as float32
+    for name, tensor in deserialize(path.read_bytes()):
+        kind, shape = tensor["dtype"], tensor["shape"]
+        if kind == "BF16":
+            arrays[name] = _from_bfloat16(np.frombuffer(tensor["data"], "<u2")).reshape(shape)
+        elif kind in _SAFETENSORS:
+            arrays[name] = np.frombuffer(tensor["data"], f"<{_SAFETENSORS[kind]}").reshape(shape)
+        else:
+            arrays.skipped.append(name)
 
 
 def _size(sizes: Any = ()) -> tuple[Any, ...]:

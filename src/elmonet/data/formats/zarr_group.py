@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from elmonet.data.formats.registry import register_reader
-from elmonet.data.lazy import Arrays, Lazy
+from elmonet.data.lazy import Arrays, Lazy, unpacked
 from elmonet.data.limits import require_extra, require_room
 from elmonet.errors import FileError
 
@@ -46,7 +46,10 @@ def add_zarr(arrays: Arrays, path: Path) -> None:
             continue
         require_room(math.prod(array.chunks) * array.dtype.itemsize, f"one chunk of {name} of {str(path)!r}")
         _check_chunks(array, path / array.path)
-        arrays[name] = Lazy.of(array, f"{name} of {str(path)!r}")
+        attributes, described = dict(array.attrs), f"{name} of {str(path)!r}"
+        if array.metadata.zarr_format == 2 and "_ARRAY_DIMENSIONS" in attributes:
+            attributes["_FillValue"] = array.fill_value  # where xarray keeps it, None if there is none
+        arrays[name] = Lazy.of(unpacked(array, attributes, described), described)
 
 
 def _check_chunks(array: Any, folder: Path) -> None:
