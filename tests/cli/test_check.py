@@ -43,3 +43,14 @@ def test_json(file):
 def test_a_picture_of_another_kind(file, tmp_path):
     result = CliRunner().invoke(app, ["check", str(file), "--picture", str(tmp_path / "suspects.docx")])
     assert "docx" in str(result.exception)
+
+
+def test_a_fit_without_suspects(file, tmp_path):
+    out = str(tmp_path / "model.elmonet")
+    errors = {}
+    for options in ((), ("--without-suspects",)):
+        result = CliRunner().invoke(app, ["fit", str(file), "-o", out, "--layers", "0", "--json", *options])
+        assert result.exit_code == 0, result.output
+        errors[options] = json.loads(result.stdout)["test_error"]
+    assert {row["row"] for row in json.loads(result.stdout)["suspects"]} == {7, 31}
+    assert errors["--without-suspects",] < 0.01 * errors[()]

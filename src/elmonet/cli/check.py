@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from elmonet.checks import choice
 from elmonet.cli import console
+from elmonet.cli.fit import fit_functions, suspect_values
 from elmonet.cli.paths import require_data
 from elmonet.cli.plot import require_picture, save_picture, without_windows
 
@@ -59,28 +60,16 @@ def check(
         require_picture(picture, data)
         without_windows()
     printer, options = console.Printer(json), console.read_options(locals())
-    functions = read_functions(printer, data, options)
+    functions, _ = read_functions(printer, data, options)
     with progress_bar() as progress:
         model = AutoELMDeepONet(layers=0, missing=missing, progress=progress, random_state=seed)
         fit_functions(model, functions)
     found = model.suspects()
     printer.line(str(found))
-    rows = zip(found.functions.tolist(), found.scores.tolist(), found.kinds, found.reasons, strict=True)
-    names = ("row", "score", "kind", "reason")
-    printer.value(functions=found.n, suspects=[dict(zip(names, row, strict=True)) for row in rows])
+    printer.value(functions=found.n, suspects=suspect_values(found))
     if picture is not None:
         axes = suspects(found)
         picture = printer.save(lambda place: save_picture(axes, place), picture)
         printer.value(picture=str(picture))
         printer.line(f"wrote {picture}")
     printer.finish()
-
-
-def fit_functions(model: Any, data: Any, groups: Any = None) -> Any:
-    """Fit a model to the training functions of a file."""
-    from elmonet.cli.inputs import named_outputs
-
-    sensors = None if isinstance(data.u_train, dict) else data.sensors
-    return model.fit(
-        data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=groups
-    )

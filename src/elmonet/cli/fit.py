@@ -53,6 +53,13 @@ def fit(
             "NAME",
         ),
     ] = None,
+    without_suspects: Annotated[
+        bool,
+        typer.Option(
+            "--without-suspects",
+            help="Fit again without the training pairs that contradict the rest; elmonet check shows them.",
+        ),
+    ] = False,
     layers: Annotated[
         int | None,
         console.option(
@@ -81,8 +88,8 @@ def fit(
     json: Annotated[
         bool,
         console.json_option(
-            "understood, expected_error, expected_error_interval, error_kind, seconds, wrote, report (with "
-            "--report); after a search summary, leaderboard, test_error, test_coverage; with a width alpha, "
+            "understood, suspects (with --without-suspects), expected_error, expected_error_interval, "
+            "error_kind, seconds, wrote, report (with --report); after a search summary, leaderboard, test_error, test_coverage; with a width alpha, "
             "test_error, test_coverage; in blocks functions, alpha, rate; loo_error for a leave-one-out error"
         ),
     ] = False,
@@ -134,15 +141,16 @@ def fit(
             layers,
             missing=missing,
             groups=groups,
+            without_suspects=without_suspects,
         )
         model = _fit_blocks(printer, data, options, block_options, features, seed)
     elif any(value is not None for value in (width, activation, scale)):
         _require_no_search("with --width, --activation or --scale", time_budget, layers)
         model = ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
-        functions = _fit_in_memory(printer, data, options, missing, model, groups)
+        functions = _fit_in_memory(printer, data, options, missing, model, groups, without_suspects)
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
-        model, functions = _search(printer, data, options, settings, groups)
+        model, functions = _search(printer, data, options, settings, groups, without_suspects)
     wrote = [printer.save(model.save, out)]
     printer.value(wrote=str(wrote[0]))
     if report is not None:
@@ -173,6 +181,7 @@ def _require_no_search(
     *,
     missing: str = "raise",
     groups: str | None = None,
+    without_suspects: bool = False,
 ) -> None:
     """Raise if an option was given that only the search has, or only a fit in memory."""
     if missing == "ignore":
@@ -189,6 +198,8 @@ def _require_no_search(
         raise InputError(
             f"--layers is part of the search, and there is no search {reason}. Remove one of these options."
         )
+    if without_suspects:
+        raise InputError("--without-suspects is for functions in memory; here they are read in blocks.")
     if groups is not None:
         raise InputError("--groups is for functions in memory; here they are read in blocks.")
 
@@ -199,6 +210,7 @@ def _search(
     options: dict[str, Any],
     settings: dict[str, Any],
     groups: str | None,
+    without_suspects: bool,
 ) -> tuple[Any, OperatorData]:
     """Fit the best of many models; return it and the functions of the file."""
     from elmonet import AutoELMDeepONet
@@ -207,7 +219,8 @@ def _search(
     with progress_bar() as progress:
         model = AutoELMDeepONet(progress=progress, **settings)
         try:
-            return model, _fit_in_memory(printer, path, options, settings["missing"], model, groups)
+            missing = settings["missing"]
+            return model, _fit_in_memory(printer, path, options, missing, model, groups, without_suspects)
         except KeyboardInterrupt:
             raise console.Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
 
@@ -219,6 +232,7 @@ def _fit_in_memory(
     missing: str,
     model: Any,
     groups: str | None,
+    without_suspects: bool,
 ) -> OperatorData:
     """Fit a model to the functions of a file, print its error, and return the functions."""
     from elmonet.cli.inputs import labels_from, named_outputs, read_functions
@@ -227,9 +241,14 @@ def _fit_in_memory(
 
     data, roles = read_functions(printer, path, options)
     _validate(data, missing)
-    sensors = None if isinstance(data.u_train, dict) else data.sensors
     labels = None if groups is None else labels_from(groups, path, options.get("max_bytes"))
-    model.fit(data.u_train, named_outputs(data, data.s_train), data.points, sensors=sensors, groups=labels)
+    fit_functions(model, data, labels)
+    if without_suspects:
+        found = model.suspects()
+        printer.line(str(found))
+        printer.value(suspects=suspect_values(found))
+        if len(found):
+            fit_functions(model, data, labels, found.keep.nonzero()[0])
     model._with_file_names(roles.names)
     if hasattr(model, "leaderboard_"):
         printer.line(model.summary())
@@ -245,6 +264,27 @@ def _fit_in_memory(
             printer.line(f"Error on the file's test functions: {percent(error)}.")
             _print_coverage(printer, model, data.u_test, points, truth)
     return data
+
+
+def fit_functions(model: Any, data: OperatorData, groups: Any = None, rows: Any = None) -> Any:
+    """Fit a model to the training functions of a file, or to some of them."""
+    from elmonet.cli.inputs import named_outputs
+    from elmonet.data import Scattered
+    from elmonet.forms.inputs import rows_of
+
+    u, s = data.u_train, named_outputs(data, data.s_train)
+    if rows is not None:
+        u, s = rows_of(u, rows), s.of_functions(rows) if isinstance(s, Scattered) else rows_of(s, rows)
+        groups = None if groups is None else groups[rows]
+    sensors = None if isinstance(u, dict) else data.sensors
+    return model.fit(u, s, data.points, sensors=sensors, groups=groups)
+
+
+def suspect_values(found: Any) -> list[dict[str, Any]]:
+    """Return suspects for programs."""
+    names = ("row", "score", "kind", "reason")
+    rows = zip(found.functions.tolist(), found.scores.tolist(), found.kinds, found.reasons, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _validate(data: OperatorData, missing: str) -> None:
