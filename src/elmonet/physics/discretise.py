@@ -18,7 +18,7 @@ from elmonet.physics.geometry import Box, CollocationPoints, Domain
 
 _COMPLEX_STEP = 1e-30  # so small that the derivative by a complex step is exact
 _NEGLIGIBLE_TERM = 1e-8  # relative to the largest possible value of a term: below, it is rounding
-_PROBE_DEGREE = 20  # solutions on a box are compared at the collocation points of this degree
+_PROBE_DEGREES = (200, 20, 20)  # solutions in 1-D, 2-D, 3-D are compared at collocation points of this degree
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Equation:
     def probe(self) -> np.ndarray:
         """Points (M, d) at which solutions of different resolutions are compared."""
         if isinstance(self.domain, Box):
-            return self.domain.inside((_PROBE_DEGREE,) * len(self.domain.names)).points
+            d = len(self.domain.names)
+            return self.domain.inside((_PROBE_DEGREES[d - 1],) * d).points
         return self.domain.points
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from elmonet.checks import coordinates, number
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
-from elmonet.physics.choice import choose
+from elmonet.physics.choice import Choice, choose
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
@@ -23,8 +23,7 @@ from elmonet.physics.march import Resolution, SpectralSolution, march
 from elmonet.summary import Fact, in_lines, percent
 
 _DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
-_UNMET_RESIDUAL = 0.2  # relative to its terms: the equation does not hold,
-_UNMET_ERROR = 0.01  # although the stated relative error is below this
+_UNMET_RESIDUAL = 0.01  # relative to its terms, that remains at every resolution: warn
 _LISTED_ROWS = 5  # of inputs that did not converge
 
 
@@ -181,8 +180,8 @@ class PDE:
             pde = self.with_constants(**{name: value for name, (value, _) in constants.items()})
             u = measured.append_inputs(u)
         inputs = InputFields(u, sensors, self.input_axes, self.domain)
-        solution, resolution, error = pde._solution(inputs, progress)
-        _warn_unmet(solution.relative_residual, error)
+        solution, (resolution, error, unmet) = pde._solution(inputs, progress)
+        _warn_unmet(unmet)
         converged = solution.converged
         _check_converged(converged)
         values = {name: field[converged] for name, field in solution.values(points).items()}
@@ -216,21 +215,22 @@ class PDE:
 
     def _solution(
         self, inputs: InputFields, progress: Any = None, resolution: Resolution | None = None
-    ) -> tuple[SpectralSolution, Resolution, float]:
+    ) -> tuple[SpectralSolution, Choice]:
         """Return solutions, their resolution and its error; NaN if the resolution is given."""
         symbols = Symbols(self.domain.names, self.unknowns, inputs.names, self.constants)
         equation = Equation(self.domain, self.residual, self.conditions, symbols, self.trunk, self.start)
-        error = np.nan
         if resolution is None:
-            resolution, error = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
-        return march(equation, inputs, resolution, progress), resolution, error
+            chosen = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
+        else:
+            chosen = Choice(resolution, np.nan)
+        return march(equation, inputs, chosen.resolution, progress), chosen
 
     def _find_constants(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
         """Fit the constants in `find` to the measurements; return each with its standard error."""
         if not self.find:
             return {}
         inputs = InputFields(measured.u, sensors, self.input_axes, self.domain)
-        _, resolution, _ = self._solution(inputs)
+        resolution = self._solution(inputs)[1].resolution
         return find_constants(
             measured,
             {name: self.constants[name] for name in self.find},
@@ -321,13 +321,14 @@ def _correct(
     return {n: field * sizes[n] for n, field in zip(values, parts, strict=True)}, correction
 
 
-def _warn_unmet(relative_residual: float, error: float) -> None:
-    """Warn of contradicting conditions: they leave a residual however fine the resolution is."""
-    if relative_residual > _UNMET_RESIDUAL and error < _UNMET_ERROR:
+def _warn_unmet(unmet: float) -> None:
+    """Warn of a residual that remains however fine the resolution is."""
+    if unmet > _UNMET_RESIDUAL:
         warnings.warn(
-            f"the equation does not hold: its residual is {relative_residual:.0%} of its terms at half of "
-            "the points, and a finer resolution changes little. Its conditions do not agree with each other "
-            "or with the equation: perhaps there is one too many.",
+            f"the equation does not hold: its residual is {percent(unmet, 2)} of its terms at half of the "
+            "points, and remains with a finer resolution. Either its conditions do not agree with each other "
+            "or with the equation (perhaps there is one too many), or its solutions have layers that are "
+            "too thin for the finest resolution tried: then give a higher degree=, or a smaller box.",
             NumericsWarning,
             stacklevel=4,
         )
