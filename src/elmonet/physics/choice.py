@@ -27,11 +27,12 @@ _TRIAL_FUNCTIONS = 8  # inputs for which resolutions are tried
 _SENSOR_FUNCTIONS = 24  # inputs for which the interpolation error between sensors is estimated
 _CONVERGED = 1e-9  # relative change of solutions that is none
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: one that is rounding
-_DIVERGING = 10.0  # stop when the change grows by this factor: the points do not support more functions
+_DIVERGING = 10.0  # stop when the change grows by this factor: the points do not support more functions,
+_VISIBLE = 1e-3  # or it is rounding that grows, if the change is below this
 _SLOWEST_RATE = 0.6  # a change that shrinks less from one resolution to the next says little of the error
 _UNMET = 0.5  # residual relative to its terms: above, the equation does not hold,
-_REMAINING = 0.8  # nor if more than this share of the residual remains at the next resolution,
-_SETTLED = 0.1  # and solutions change by less than this share of it,
+_REMAINING = 0.5  # nor if more than this share of the residual remains at the next resolution,
+_SETTLED = 0.01  # and solutions change by less than this share of it,
 _ROUNDING = 1e-6  # unless the relative residual is below this: then it may be rounding
 
 
@@ -81,11 +82,14 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
         change = _change(last, solution, equation.probe)
         count = int((last.converged & solution.converged).sum())
         current = _assessed(resolution, change, last_change, last, solution)
-        distance = max(change, 2 * current.unmet)
-        if count > most_converged or (count == most_converged and distance < least):
+        distance = max(change, current.error) if current.unmet > _UNMET else change
+        diverging = distance > _DIVERGING * least
+        # On a box, points grow with the degree: a change that grows begins to resolve what was not seen.
+        surprising = diverging and change > _VISIBLE and not equation.nearly_dependent
+        if count > most_converged or (count == most_converged and (distance < least or surprising)):
             best, least, most_converged = current, distance, count
         limit = _CONVERGED if finer.slabs == 1 else tolerance
-        if least <= limit or distance > _DIVERGING * least:
+        if least <= limit or (diverging and not surprising):
             break
         last, last_change = solution, change
     return best

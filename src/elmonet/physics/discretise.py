@@ -107,7 +107,7 @@ class ResidualBlock:
         self.unknown_keys = sorted(requested)
         derivatives = {letters for _, letters in requested}
         self._T = {letters: basis.derivative(self.points, symbols.orders(letters)) for letters in derivatives}
-        self._width = basis.width_
+        self._basis, self._width = basis, basis.width_
         self._require_analytic()
 
     @property
@@ -149,16 +149,27 @@ class ResidualBlock:
             J[..., self._columns(key)] += slopes[key][..., None] * self._T[key[1]]
         return J
 
-    def relative_residual(self, c: np.ndarray, u: dict[Key, np.ndarray]) -> np.ndarray:
+    def relative_residual(
+        self, c: np.ndarray, u: dict[Key, np.ndarray], inside: ResidualBlock | None = None
+    ) -> np.ndarray:
         """Return the residual relative to its terms, (n,): median over points, maximum over equations.
 
         r = sum_k slope_k s_k + rest: |r| / (sum_k |slope_k s_k| + |rest|) is 0 for a solution and 1 if
         nothing cancels. Near a corner or a kink it may be large; if it is large at half of the points, the
         equation does not hold. Points where all terms are rounding count as 0.
+
+        Terms of a condition vanish with it, as s does in s = 0. So s_k is there its root mean square at the
+        points of the block `inside`.
         """
         fields, slopes, r = self._fields(c), self.slopes(c, u), self.values(c, u)
         terms = {key: slopes[key] * fields[key][:, None] for key in self.unknown_keys}
-        size = np.abs(r - sum(terms.values())) + sum(np.abs(term) for term in terms.values())
+        size = np.abs(r - sum(terms.values()))
+        if inside is not None:
+            for key in self.unknown_keys:
+                T = self._basis.derivative(inside.points, self._symbols.orders(key[1]))
+                values = product(c[:, self._columns(key)], T.T)
+                terms[key] = slopes[key] * np.sqrt(np.mean(values**2, axis=1))[:, None, None]
+        size = size + sum(np.abs(term) for term in terms.values())
         length = np.linalg.norm(c, axis=1)[:, None, None]
         largest = sum(
             np.abs(slopes[key]) * np.linalg.norm(self._T[key[1]], axis=1) * length
