@@ -98,7 +98,7 @@ class ResidualBlock:
         self.input_keys: set[Key] = set()
         s = Field("s", symbols.coordinates, symbols.unknowns, {}, requested)
         u = Field("u", symbols.coordinates, symbols.inputs, {}, self.input_keys)
-        values = as_tuple(residual(s, u, **self._arguments))
+        values = self._call(s, u)
         self.equations = len([np.asarray(value) for value in values])  # asarray requests a bare s
         if not requested:
             raise InputError(
@@ -109,6 +109,7 @@ class ResidualBlock:
         self._T = {letters: basis.derivative(self.points, symbols.orders(letters)) for letters in derivatives}
         self._basis, self._width = basis, basis.width_
         self._require_analytic()
+        self._require_pointwise()
 
     @property
     def count(self) -> int:
@@ -198,8 +199,11 @@ class ResidualBlock:
                 "a residual is a function that is zero for a solution, such as lambda s, u: s - 1; got "
                 f"{self._residual!r}."
             )
-        wanted = list(inspect.signature(self._residual).parameters)
-        missing = [name for name in wanted[2:] if name not in known]
+        parameters = inspect.signature(self._residual).parameters
+        wanted = list(parameters)
+        missing = [
+            n for n in wanted[2:] if n not in known and parameters[n].default is inspect.Parameter.empty
+        ]
         if missing and all(name.startswith("n") and name[1:] in letters for name in missing):
             raise InputError(
                 f"a condition asks for the normal ({', '.join(missing)}), which is not known there. Give "
@@ -211,14 +215,36 @@ class ResidualBlock:
                 f"them, such as lambda s, u, {', '.join(letters)}: ...; got the arguments "
                 f"{', '.join(wanted)}."
             )
-        return {name: known[name] for name in wanted[2:]}
+        return {name: known[name] for name in wanted[2:] if name in known}
+
+    def _random(self, n: int) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
+        """Return random values (n, M) of the unknowns and of the inputs."""
+        rng, shape = np.random.default_rng(0), (n, len(self.points))
+        fields = {key: rng.uniform(0.5, 1.5, size=shape) for key in self.unknown_keys}
+        return fields, {key: rng.uniform(0.5, 1.5, size=shape) for key in sorted(self.input_keys)}
+
+    def _require_pointwise(self) -> None:
+        """Compare the residual of one function at one point while all other values change."""
+        n, row, point = 4, 1, len(self.points) // 3
+        fields, u = self._random(n)
+        expected = self._evaluate(fields, u, n)[row, :, point]
+        for factor in (0.1, 3.0):  # below and above the one value, for minima and maxima
+            others = np.full((n, len(self.points)), factor)
+            others[row, point] = 1.0
+            changed = [{key: others * values for key, values in each.items()} for each in (fields, u)]
+            found = self._evaluate(changed[0], changed[1], n)[row, :, point]
+            if not np.allclose(found, expected, rtol=1e-9, atol=0, equal_nan=True):
+                raise InputError(
+                    "a residual is computed for each function and point alone, but this one combines "
+                    "several, as np.mean, np.max, np.sum or np.gradient do. What is known of u can be "
+                    'another input, computed before: input_axes={"u": ("x",), "largest": ()}. An integral of '
+                    "s can be two other unknowns: s.m.x - s.v.x**2 and s.k.x, with s.m at x=0 and s.m - s.k "
+                    "at x=1, where k is the integral."
+                )
 
     def _require_analytic(self) -> None:
         """Compare the complex step with a real one: they differ for abs, maximum and the like."""
-        rng = np.random.default_rng(0)
-        shape = (1, len(self.points))
-        fields = {key: rng.uniform(0.5, 1.5, size=shape) for key in self.unknown_keys}
-        u = {key: rng.uniform(0.5, 1.5, size=shape) for key in sorted(self.input_keys)}
+        fields, u = self._random(1)
 
         def value(key: Key, step: complex) -> np.ndarray:
             return self._evaluate(fields | {key: fields[key] + step}, u, 1)
@@ -247,8 +273,22 @@ class ResidualBlock:
         unknowns = Field("s", symbols.coordinates, symbols.unknowns, fields)
         inputs = Field("u", symbols.coordinates, symbols.inputs, u)
         with np.errstate(all="ignore"):  # functions with non-finite residuals are reported as not converged
-            values = as_tuple(self._residual(unknowns, inputs, **self._arguments))
+            values = self._call(unknowns, inputs)
         return np.stack([_broadcast(value, (n, len(self.points))) for value in values], axis=1)
+
+    def _call(self, s: Field, u: Field) -> Any:
+        """Return the values of each equation."""
+        try:
+            return as_tuple(self._residual(s, u, **self._arguments))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"the residual cannot be evaluated: {str(error).rstrip('.')}. It is called with arrays, one "
+                "value for each function and point, complex for derivatives. Use smooth functions of NumPy: "
+                "np.sin instead of math.sin, np.where instead of if, np.sqrt(s**2 + 1e-6) instead of "
+                "np.fabs(s), (1 + np.tanh(50 * s)) / 2 instead of np.heaviside(s, 0.5)."
+            ) from error
 
 
 def as_tuple(values: Any) -> Any:
@@ -258,7 +298,7 @@ def as_tuple(values: Any) -> Any:
 
 def _broadcast(value: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return the values of one equation as an array of this shape."""
-    values = np.asarray(value)
+    values = np.asarray(value)  # no longer `Values`, which are for residuals alone
     numeric = values.dtype.kind in "fciub"
     sizes = zip(values.shape[::-1], shape[::-1], strict=False)
     if not numeric or values.ndim > 2 or any(size not in (1, expected) for size, expected in sizes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import reduce
@@ -36,6 +36,37 @@ class Symbols:
     def orders(self, letters: str) -> tuple[int, ...]:
         """Return the order of the derivative in each coordinate, for letters such as "xxt"."""
         return tuple(letters.count(name) for name in self.coordinates)
+
+
+# Partial derivatives of smooth functions for which NumPy has no complex arithmetic.
+_PARTIALS: dict[Any, Callable[..., tuple[Any, ...]]] = {
+    np.hypot: lambda x, y: (x / np.hypot(x, y), y / np.hypot(x, y)),
+    np.arctan2: lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
+    np.logaddexp: lambda x, y: (np.exp(x - np.logaddexp(x, y)), np.exp(y - np.logaddexp(x, y))),
+    np.cbrt: lambda x: (1 / (3 * np.cbrt(x) ** 2),),
+}
+
+
+class Values(np.ndarray):
+    """Values (n, M) of a function in a residual, real or with a complex step."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays, out = (
+            [np.asarray(v) if isinstance(v, Values) else v for v in each]
+            for each in (inputs, options.pop("out", ()))
+        )
+        options |= {"out": tuple(out)} if out else {}
+        if ufunc in _PARTIALS and method == "__call__" and any(map(np.iscomplexobj, arrays)):
+            # f(x + i h) = f(x) + i h f'(x), up to h^2
+            at = [np.real(array) for array in arrays]
+            slopes = zip(_PARTIALS[ufunc](*at), arrays, strict=True)
+            result = ufunc(*at) + 1j * sum(slope * np.imag(array) for slope, array in slopes)
+        else:
+            result = getattr(ufunc, method)(*arrays, **options)
+        return result.view(Values) if isinstance(result, np.ndarray) else result
+
+    def __float__(self) -> float:
+        raise TypeError("an array is not one number")
 
 
 class Field(NDArrayOperatorsMixin):
@@ -84,7 +115,7 @@ class Field(NDArrayOperatorsMixin):
         arrays = [value._get("") if isinstance(value, Field) else value for value in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
-    def _get(self, letters: str) -> np.ndarray:
+    def _get(self, letters: str) -> Values:
         if len(self._components) > 1:
             raise InputError(
                 f"{self._name} has the components {', '.join(self._components)}: write "
@@ -93,8 +124,8 @@ class Field(NDArrayOperatorsMixin):
         key = (self._components[0], letters)
         if key not in self._values and self._requested is not None:
             self._requested.add(key)
-            return np.ones((1, 1))
-        return self._values[key]
+            return np.ones((1, 1)).view(Values)
+        return self._values[key].view(Values)
 
 
 class InputFields:

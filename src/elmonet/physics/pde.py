@@ -92,6 +92,7 @@ class PDE:
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = UNNAMED if unknowns is None else tuple(unknowns)
         self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
+        _check_constants(self.constants, domain)
         self.find = (find,) if isinstance(find, str) else tuple(find)
         if set(self.find) - set(self.constants):
             raise InputError(f"find must name constants, {', '.join(self.constants) or 'none'}; got {find}.")
@@ -116,6 +117,7 @@ class PDE:
         """
         changed = copy(self)
         changed.constants = self.constants | constants
+        _check_constants(changed.constants, self.domain)
         return changed
 
     def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
@@ -308,6 +310,17 @@ class SolvedPairs(NamedTuple):
     points: np.ndarray
     sensors: Any
     result: PhysicsResult
+
+
+def _check_constants(constants: Mapping[str, float], domain: Box | Domain) -> None:
+    """Raise `InputError` if a constant has the name of something else that residuals take."""
+    taken = {"s", "u", *domain.names, *(f"n{letter}" for letter in domain.names)}
+    clash = [name for name in constants if name in taken]
+    if clash:
+        raise InputError(
+            f"constants must not be named as s, u, coordinates or normals are ({', '.join(sorted(taken))}), "
+            f"which residuals take by name too; got {', '.join(clash)}. Choose another name."
+        )
 
 
 def _correct(
