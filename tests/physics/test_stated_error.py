@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_banded
 
 from elmonet import relative_l2
 from elmonet.errors import NumericsWarning
@@ -129,3 +130,101 @@ def test_conditions_that_repeat_each_other_are_no_contradiction():
     )
     found = tent.solve(np.ones((1, len(X))), X, X).s_train
     np.testing.assert_allclose(found[0], np.minimum(X, 1 - X), atol=0.02)
+
+
+A = np.random.default_rng(0).normal(size=(8, 3))
+FINE = np.linspace(0, 1, 101)
+
+
+def waves(x):
+    return 1 + 0.3 * A @ np.stack([np.sin(2 * x), np.cos(3 * x), np.sin(5 * x)])
+
+
+def by_finite_differences(eps, slope=lambda x: np.ones_like(x), n=20001):
+    """Return solutions at FINE of eps s'' + slope(x) s' = u, s(0) = s(1) = 0."""
+    x = np.linspace(0, 1, n)
+    second, first = eps / x[1] ** 2, slope(x)[1:-1] / (2 * x[1])
+    bands = np.zeros((3, n - 2))
+    bands[0, 1:], bands[1], bands[2, :-1] = (second + first)[:-1], -2 * second, (second - first)[1:]
+    s = np.zeros((len(A), n))
+    s[:, 1:-1] = solve_banded((1, 1), bands, waves(x)[:, 1:-1].T).T
+    return s[:, :: (n - 1) // 100]
+
+
+def convection(eps, **how):
+    ends = dict.fromkeys(("x=0", "x=1"), lambda s, u: s)
+    return PDE(Box(x=(0, 1)), lambda s, u: eps * s.xx + s.x - u, ends, **how)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.01, 0.003, 0.0005])
+def test_the_degree_rises_until_a_boundary_layer_is_resolved(eps):
+    """Coarse trunks miss the layer and hardly change from degree to degree; but their residual remains."""
+    found = convection(eps).solved(waves(FINE), FINE, FINE)
+    assert found.result.error < 1e-8
+    assert relative_l2(found.s, by_finite_differences(eps)) < 1e-5  # of the finite differences
+
+
+@pytest.mark.parametrize(("eps", "degree"), [(0.01, 6), (0.01, 9), (0.005, 9), (0.001, 24), (1e-5, None)])
+def test_a_layer_that_is_not_resolved_is_an_error_and_a_warning(eps, degree):
+    with pytest.warns(NumericsWarning, match="layers that are too thin"):
+        found = convection(eps, degree=degree).solved(waves(FINE), FINE, FINE)
+    true = relative_l2(found.s, by_finite_differences(max(eps, 1e-4)))  # thinner layers look the same
+    assert true > 0.9
+    assert true < found.result.error < 3
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-3])
+def test_an_interior_layer(eps):
+    ends = dict.fromkeys(("x=0", "x=1"), lambda s, u: s)
+    pde = PDE(Box(x=(0, 1)), lambda s, u, x: eps * s.xx + (x - 0.5) * s.x - u, ends)
+    found = pde.solved(waves(FINE), FINE, FINE)
+    assert found.result.error < 1e-8
+    assert relative_l2(found.s, by_finite_differences(eps, lambda x: x - 0.5)) < 1e-5
+
+
+@pytest.mark.parametrize("end", [1.05, 0.5, 3.0])
+def test_one_condition_too_many_is_in_the_error(end):
+    """s' = u with s(0) = 0, and s(1) = end, which no solution has: a compromise is wrong by this much."""
+    k = np.arange(1, 7)[:, None]
+    u = 1 + 0.5 * np.sin(k * FINE) + 0.3 * np.cos(2 * k * FINE)
+    truth = FINE + (1 - np.cos(k * FINE)) / (2 * k) + 0.15 * np.sin(2 * k * FINE) / k
+    conditions = START | {"x=1": lambda s, u: s - end}
+    with pytest.warns(NumericsWarning, match="perhaps there is one too many"):
+        found = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, conditions).solved(u, FINE, FINE)
+    true = relative_l2(found.s, truth)
+    assert true / 2 < found.result.error < 5 * true
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+@pytest.mark.parametrize("periodic", ["", "x"])
+def test_a_few_sensors(m, periodic):
+    """Too few for splines of several degrees: what a sensor less changes is in the error."""
+    a = np.random.default_rng(1).normal(size=(60, 4))
+    w = 2 * np.pi if periodic else 9.0
+    sensors = np.arange(m) / m if periodic else np.linspace(0, 1, m)
+
+    def u(x):
+        return a @ np.stack([np.ones_like(x), np.sin(w * x), np.cos(w * x), np.sin(2 * w * x)])
+
+    pde = PDE(Box(x=(0, 1), periodic=periodic), lambda s, u: s - u, {})
+    found = pde.solved(u(sensors), sensors, FINE)
+    true = relative_l2(found.s, u(FINE))
+    assert true > 0.04
+    assert true / 3 < found.result.error < 5 * true
+
+
+def test_scattered_sensors_that_are_too_few():
+    """Also between scattered sensors, the interpolation of u is part of the error."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(20, 3))
+
+    def u(points):
+        x, y = 4 * points.T
+        return a @ np.stack([np.sin(x + y), np.cos(2 * x - y), np.sin(y) * np.cos(x)])
+
+    pde = PDE(Box(x=(0, 1), y=(0, 1)), lambda s, u: s - u, {}, degree=18)
+    for m in (20, 60):
+        sensors = np.concatenate([[[0, 0], [0, 1], [1, 0], [1, 1]], rng.uniform(size=(m, 2))])
+        found = pde.solved(u(sensors), sensors)
+        true = relative_l2(found.s, u(found.points))
+        assert true / 4 < found.result.error < 8 * true

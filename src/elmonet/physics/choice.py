@@ -5,53 +5,73 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmonet.checks import positive_integer
 from elmonet.errors import InputError
-from elmonet.metrics import relative_l2
+from elmonet.metrics import function_norms, reference_norms
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import InputFields
 from elmonet.physics.geometry import Domain
 from elmonet.physics.march import Resolution, SpectralSolution, UnderdeterminedError, march
 
-_DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90)  # tried on the whole domain
+_DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90, 128, 180, 256, 360)  # tried on the whole domain
 _SLABS = ((28, 10, 4), (40, 8, 8), (56, 8, 12), (80, 7, 20), (110, 6, 30))  # degrees in space, in time; slabs
 _USUAL_DEGREE = 12  # where the user gives slabs alone
 _MAX_COEFFICIENTS_SHARED = 4000  # of a function, with one factorisation for all functions
 _MAX_COEFFICIENTS = 800  # of a function, without
 _MAX_SLAB_WORK = 2.5e9  # functions x slabs x coefficients^2: about two minutes
 _TRIAL_FUNCTIONS = 8  # inputs for which resolutions are tried
-_SPLINE_FUNCTIONS = 3  # inputs for which the interpolation error between sensors is estimated
+_SENSOR_FUNCTIONS = 24  # inputs for which the interpolation error between sensors is estimated
 _CONVERGED = 1e-9  # relative change of solutions that is none
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: one that is rounding
-_DIVERGING = 10.0  # stop when the change grows by this factor: the points do not support more functions
+_DIVERGING = 10.0  # stop when the change grows by this factor: the points do not support more functions,
+_VISIBLE = 1e-3  # or it is rounding that grows, if the change is below this
 _SLOWEST_RATE = 0.6  # a change that shrinks less from one resolution to the next says little of the error
+_UNMET = 0.5  # residual relative to its terms: above, the equation does not hold,
+_REMAINING = 0.5  # nor if more than this share of the residual remains at the next resolution,
+_SETTLED = 0.01  # and solutions change by less than this share of it,
+_ROUNDING = 1e-6  # unless the relative residual is below this: then it may be rounding
 
 
-def choose(
-    equation: Equation, inputs: InputFields, degree: Any, slabs: Any, tolerance: float
-) -> tuple[Resolution, float]:
+class Choice(NamedTuple):
+    """A resolution, the relative error of its solutions, and the relative residual that remains.
+
+    `unmet` is 0 where the residual vanishes with refinement, as it does if there is a solution.
+    """
+
+    resolution: Resolution
+    error: float
+    unmet: float = 0.0
+
+
+def choose(equation: Equation, inputs: InputFields, degree: Any, slabs: Any, tolerance: float) -> Choice:
     """Return a resolution and its relative error, of the solver and of inputs between their sensors.
 
     Use the user's degree and slabs if given; else refine until `tolerance`, or beyond where that is cheap.
     """
-    few = inputs.subset(np.unique(np.linspace(0, inputs.count - 1, _TRIAL_FUNCTIONS).astype(int)))
+    few = _spread(inputs, _TRIAL_FUNCTIONS)
     if degree is not None or slabs is not None:
-        chosen, error = _given(equation, few, degree, slabs)
+        chosen = _given(equation, few, degree, slabs)
     else:
-        chosen, error = _refined(equation, few, inputs.count, tolerance)
-    return chosen, float(np.hypot(error, _interpolation_error(equation, inputs, chosen)))
+        chosen = _refined(equation, few, inputs.count, tolerance)
+    between = _interpolation_error(equation, _spread(inputs, _SENSOR_FUNCTIONS), chosen.resolution)
+    return chosen._replace(error=float(np.hypot(chosen.error, between)))
 
 
-def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> tuple[Resolution, float]:
+def _spread(inputs: InputFields, n: int) -> InputFields:
+    """Return at most n of the inputs, spread over all."""
+    return inputs.subset(np.unique(np.linspace(0, inputs.count - 1, n).astype(int)))
+
+
+def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> Choice:
     """Return the first resolution beyond which the solutions of a few functions do not change."""
     candidates = _candidates(equation, few, n)
     last = march(equation, few, candidates[0])
-    best, error = candidates[0], np.inf
-    least_change, most_converged, last_change = np.inf, 0, np.inf
+    best = Choice(candidates[0], np.inf)
+    least, most_converged, last_change = np.inf, 0, np.inf
     for resolution, finer in pairwise(candidates):
         try:
             solution = march(equation, few, finer)
@@ -61,14 +81,18 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
             break  # coarser ones were determined: the domain's points do not support more functions
         change = _change(last, solution, equation.probe)
         count = int((last.converged & solution.converged).sum())
-        if count > most_converged or (count == most_converged and change < least_change):
-            best, error = resolution, _error(change, last_change)
-            least_change, most_converged = change, count
+        current = _assessed(resolution, change, last_change, last, solution)
+        distance = max(change, current.error) if current.unmet > _UNMET else change
+        diverging = distance > _DIVERGING * least
+        # On a box, points grow with the degree: a change that grows begins to resolve what was not seen.
+        surprising = diverging and change > _VISIBLE and not equation.nearly_dependent
+        if count > most_converged or (count == most_converged and (distance < least or surprising)):
+            best, least, most_converged = current, distance, count
         limit = _CONVERGED if finer.slabs == 1 else tolerance
-        if least_change <= limit or change > _DIVERGING * least_change:
+        if least <= limit or (diverging and not surprising):
             break
         last, last_change = solution, change
-    return best, error
+    return best
 
 
 def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution]:
@@ -98,7 +122,7 @@ def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution
     return single + slabs + beyond[:1]
 
 
-def _given(equation: Equation, few: InputFields, degree: Any, slabs: Any) -> tuple[Resolution, float]:
+def _given(equation: Equation, few: InputFields, degree: Any, slabs: Any) -> Choice:
     """Return the user's resolution, and its error against a finer one."""
     d = len(equation.domain.names)
     degree = _USUAL_DEGREE if degree is None else degree
@@ -116,49 +140,69 @@ def _given(equation: Equation, few: InputFields, degree: Any, slabs: Any) -> tup
     solution = march(equation, few, chosen)
     before = _change(march(equation, few, coarser), solution, equation.probe)
     try:
-        return chosen, _error(_change(solution, march(equation, few, finer), equation.probe), before)
+        refined = march(equation, few, finer)
     except UnderdeterminedError:  # the points do not support a finer one: bound by the coarser one's error
-        return chosen, before
+        return Choice(chosen, before)
+    return _assessed(chosen, _change(solution, refined, equation.probe), before, solution, refined)
 
 
-def _error(change: float, before: float) -> float:
-    """Return the error of solutions that change by `change` when refined, after a change by `before`.
+def _assessed(
+    resolution: Resolution, change: float, before: float, coarse: SpectralSolution, fine: SpectralSolution
+) -> Choice:
+    """Return the error of `coarse`, which changes by `change` when refined to `fine`, after one by `before`.
 
     If each refinement leaves the share q of the error e, the next changes solutions by (1 - q) e.
+
+    That holds if there is a solution, and it is resolved. Otherwise refinement may change little, but the
+    equation does not hold: its residual remains. The terms on both sides of an equation cancel, so that a
+    residual of the share r of all terms is 2 r of each side, and solutions are wrong by about as much.
     """
     if not np.isfinite(change):
-        return np.inf
-    return change / (1 - min(change / before, _SLOWEST_RATE)) if before > 0 else change
+        return Choice(resolution, np.inf)
+    error = change / (1 - min(change / before, _SLOWEST_RATE)) if before > 0 else change
+    r = min(coarse.relative_residual, fine.relative_residual)
+    remains = r > _REMAINING * coarse.relative_residual and error < _SETTLED * r
+    unmet = r if r > _ROUNDING and (r > _UNMET or remains) else 0.0
+    return Choice(resolution, max(error, 2 * unmet), unmet)
 
 
-def _interpolation_error(equation: Equation, inputs: InputFields, chosen: Resolution) -> float:
-    """Return the error of splines through the sensors, as a change of the solutions.
+def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolution) -> float:
+    """Return the error of interpolation between the sensors, as a change of the solutions.
 
-    Splines of two degrees less change solutions by d, of four less by e. If each two degrees gain the same
-    factor d / e, the splines in use have the error d * d / e; d where nothing is gained. Scattered sensors
-    have no splines, and no estimate.
+    A coarser interpolant changes a solution by d, the next coarser one by e. If each gains the same factor
+    d / e, the interpolant in use has the error d * d / e; d where nothing is gained.
     """
-    if not inputs.has_sensors:
+    if not few.has_sensors:
         return 0.0
-    n = min(inputs.count, _SPLINE_FUNCTIONS)
-    few = inputs.subset(np.linspace(0, inputs.count - 1, n).astype(int))
-    solution = march(equation, few.with_lower_degrees(), chosen)
+    n = few.count
+    solution = march(equation, few.with_coarser_interpolants(), chosen)
     usual, lower, lowest = (solution.subset(rows) for rows in np.arange(3 * n).reshape(3, n))
-    d, e = _change(lower, usual, equation.probe), _change(lowest, usual, equation.probe)
-    return d * min(1.0, d / e) if 0 < d < np.inf and e > 0 else 0.0
+    d, e = _changes(lower, usual, equation.probe), _changes(lowest, usual, equation.probe)
+    known = np.isfinite(d) & np.isfinite(e)
+    d, e = d[known], e[known]
+    return float(np.mean(d * np.divide(d, e, out=np.ones_like(d), where=e > d))) if len(d) else 0.0
 
 
 def _change(coarse: SpectralSolution, fine: SpectralSolution, points: np.ndarray) -> float:
-    """Return the mean relative L2 difference for inputs that converged in both solutions.
+    """Return the mean of `_changes` over the inputs that converged in both solutions, inf if none did."""
+    changes = _changes(coarse, fine, points)
+    converged = np.isfinite(changes)
+    return float(np.mean(changes[converged])) if converged.any() else np.inf
+
+
+def _changes(coarse: SpectralSolution, fine: SpectralSolution, points: np.ndarray) -> np.ndarray:
+    """Return the relative L2 difference for each input, inf for those that did not converge in both.
 
     Each unknown is scaled by its size, so that all count alike, except one that is only rounding.
     """
     converged = coarse.converged & fine.converged
+    changes = np.full(len(converged), np.inf)
     if not converged.any():
-        return np.inf
+        return changes
     values = coarse.values(points), fine.values(points)
     sizes = {name: float(np.sqrt(np.mean(field[converged] ** 2))) for name, field in values[1].items()}
     largest = max(sizes.values()) or 1.0
     units = {name: max(size, _ZERO_UNKNOWN * largest) for name, size in sizes.items()}
-    scaled = (np.concatenate([each[n][converged] / units[n] for n in units], axis=1) for each in values)
-    return relative_l2(*scaled)
+    a, b = (np.concatenate([each[n][converged] / units[n] for n in units], axis=1) for each in values)
+    changes[converged] = function_norms(a - b) / reference_norms(function_norms(b))
+    return changes

@@ -18,7 +18,7 @@ from elmonet.physics.geometry import Box, CollocationPoints, Domain
 
 _COMPLEX_STEP = 1e-30  # so small that the derivative by a complex step is exact
 _NEGLIGIBLE_TERM = 1e-8  # relative to the largest possible value of a term: below, it is rounding
-_PROBE_DEGREE = 20  # solutions on a box are compared at the collocation points of this degree
+_PROBE_DEGREES = (200, 20, 20)  # solutions in 1-D, 2-D, 3-D are compared at collocation points of this degree
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Equation:
     def probe(self) -> np.ndarray:
         """Points (M, d) at which solutions of different resolutions are compared."""
         if isinstance(self.domain, Box):
-            return self.domain.inside((_PROBE_DEGREE,) * len(self.domain.names)).points
+            d = len(self.domain.names)
+            return self.domain.inside((_PROBE_DEGREES[d - 1],) * d).points
         return self.domain.points
 
 
@@ -97,7 +98,7 @@ class ResidualBlock:
         self.input_keys: set[Key] = set()
         s = Field("s", symbols.coordinates, symbols.unknowns, {}, requested)
         u = Field("u", symbols.coordinates, symbols.inputs, {}, self.input_keys)
-        values = as_tuple(residual(s, u, **self._arguments))
+        values = self._call(s, u)
         self.equations = len([np.asarray(value) for value in values])  # asarray requests a bare s
         if not requested:
             raise InputError(
@@ -106,8 +107,9 @@ class ResidualBlock:
         self.unknown_keys = sorted(requested)
         derivatives = {letters for _, letters in requested}
         self._T = {letters: basis.derivative(self.points, symbols.orders(letters)) for letters in derivatives}
-        self._width = basis.width_
+        self._basis, self._width = basis, basis.width_
         self._require_analytic()
+        self._require_pointwise()
 
     @property
     def count(self) -> int:
@@ -148,16 +150,27 @@ class ResidualBlock:
             J[..., self._columns(key)] += slopes[key][..., None] * self._T[key[1]]
         return J
 
-    def relative_residual(self, c: np.ndarray, u: dict[Key, np.ndarray]) -> np.ndarray:
+    def relative_residual(
+        self, c: np.ndarray, u: dict[Key, np.ndarray], inside: ResidualBlock | None = None
+    ) -> np.ndarray:
         """Return the residual relative to its terms, (n,): median over points, maximum over equations.
 
         r = sum_k slope_k s_k + rest: |r| / (sum_k |slope_k s_k| + |rest|) is 0 for a solution and 1 if
         nothing cancels. Near a corner or a kink it may be large; if it is large at half of the points, the
         equation does not hold. Points where all terms are rounding count as 0.
+
+        Terms of a condition vanish with it, as s does in s = 0. So s_k is there its root mean square at the
+        points of the block `inside`.
         """
         fields, slopes, r = self._fields(c), self.slopes(c, u), self.values(c, u)
         terms = {key: slopes[key] * fields[key][:, None] for key in self.unknown_keys}
-        size = np.abs(r - sum(terms.values())) + sum(np.abs(term) for term in terms.values())
+        size = np.abs(r - sum(terms.values()))
+        if inside is not None:
+            for key in self.unknown_keys:
+                T = self._basis.derivative(inside.points, self._symbols.orders(key[1]))
+                values = product(c[:, self._columns(key)], T.T)
+                terms[key] = slopes[key] * np.sqrt(np.mean(values**2, axis=1))[:, None, None]
+        size = size + sum(np.abs(term) for term in terms.values())
         length = np.linalg.norm(c, axis=1)[:, None, None]
         largest = sum(
             np.abs(slopes[key]) * np.linalg.norm(self._T[key[1]], axis=1) * length
@@ -186,8 +199,11 @@ class ResidualBlock:
                 "a residual is a function that is zero for a solution, such as lambda s, u: s - 1; got "
                 f"{self._residual!r}."
             )
-        wanted = list(inspect.signature(self._residual).parameters)
-        missing = [name for name in wanted[2:] if name not in known]
+        parameters = inspect.signature(self._residual).parameters
+        wanted = list(parameters)
+        missing = [
+            n for n in wanted[2:] if n not in known and parameters[n].default is inspect.Parameter.empty
+        ]
         if missing and all(name.startswith("n") and name[1:] in letters for name in missing):
             raise InputError(
                 f"a condition asks for the normal ({', '.join(missing)}), which is not known there. Give "
@@ -199,14 +215,36 @@ class ResidualBlock:
                 f"them, such as lambda s, u, {', '.join(letters)}: ...; got the arguments "
                 f"{', '.join(wanted)}."
             )
-        return {name: known[name] for name in wanted[2:]}
+        return {name: known[name] for name in wanted[2:] if name in known}
+
+    def _random(self, n: int) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
+        """Return random values (n, M) of the unknowns and of the inputs."""
+        rng, shape = np.random.default_rng(0), (n, len(self.points))
+        fields = {key: rng.uniform(0.5, 1.5, size=shape) for key in self.unknown_keys}
+        return fields, {key: rng.uniform(0.5, 1.5, size=shape) for key in sorted(self.input_keys)}
+
+    def _require_pointwise(self) -> None:
+        """Compare the residual of one function at one point while all other values change."""
+        n, row, point = 4, 1, len(self.points) // 3
+        fields, u = self._random(n)
+        expected = self._evaluate(fields, u, n)[row, :, point]
+        for factor in (0.1, 3.0):  # below and above the one value, for minima and maxima
+            others = np.full((n, len(self.points)), factor)
+            others[row, point] = 1.0
+            changed = [{key: others * values for key, values in each.items()} for each in (fields, u)]
+            found = self._evaluate(changed[0], changed[1], n)[row, :, point]
+            if not np.allclose(found, expected, rtol=1e-9, atol=0, equal_nan=True):
+                raise InputError(
+                    "a residual is computed for each function and point alone, but this one combines "
+                    "several, as np.mean, np.max, np.sum or np.gradient do. What is known of u can be "
+                    'another input, computed before: input_axes={"u": ("x",), "largest": ()}. An integral of '
+                    "s can be two other unknowns: s.m.x - s.v.x**2 and s.k.x, with s.m at x=0 and s.m - s.k "
+                    "at x=1, where k is the integral."
+                )
 
     def _require_analytic(self) -> None:
         """Compare the complex step with a real one: they differ for abs, maximum and the like."""
-        rng = np.random.default_rng(0)
-        shape = (1, len(self.points))
-        fields = {key: rng.uniform(0.5, 1.5, size=shape) for key in self.unknown_keys}
-        u = {key: rng.uniform(0.5, 1.5, size=shape) for key in sorted(self.input_keys)}
+        fields, u = self._random(1)
 
         def value(key: Key, step: complex) -> np.ndarray:
             return self._evaluate(fields | {key: fields[key] + step}, u, 1)
@@ -235,8 +273,22 @@ class ResidualBlock:
         unknowns = Field("s", symbols.coordinates, symbols.unknowns, fields)
         inputs = Field("u", symbols.coordinates, symbols.inputs, u)
         with np.errstate(all="ignore"):  # functions with non-finite residuals are reported as not converged
-            values = as_tuple(self._residual(unknowns, inputs, **self._arguments))
+            values = self._call(unknowns, inputs)
         return np.stack([_broadcast(value, (n, len(self.points))) for value in values], axis=1)
+
+    def _call(self, s: Field, u: Field) -> Any:
+        """Return the values of each equation."""
+        try:
+            return as_tuple(self._residual(s, u, **self._arguments))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"the residual cannot be evaluated: {str(error).rstrip('.')}. It is called with arrays, one "
+                "value for each function and point, complex for derivatives. Use smooth functions of NumPy: "
+                "np.sin instead of math.sin, np.where instead of if, np.sqrt(s**2 + 1e-6) instead of "
+                "np.fabs(s), (1 + np.tanh(50 * s)) / 2 instead of np.heaviside(s, 0.5)."
+            ) from error
 
 
 def as_tuple(values: Any) -> Any:
@@ -246,7 +298,7 @@ def as_tuple(values: Any) -> Any:
 
 def _broadcast(value: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return the values of one equation as an array of this shape."""
-    values = np.asarray(value)
+    values = np.asarray(value)  # no longer `Values`, which are for residuals alone
     numeric = values.dtype.kind in "fciub"
     sizes = zip(values.shape[::-1], shape[::-1], strict=False)
     if not numeric or values.ndim > 2 or any(size not in (1, expected) for size, expected in sizes):

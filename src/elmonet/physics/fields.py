@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field
 from functools import reduce
@@ -20,7 +20,8 @@ Key = tuple[str, str]  # a component ("" if there is only one), and the sorted l
 UNNAMED = ("",)  # the components of a function that has only one, without a name
 
 _SPLINE_DEGREE = 9  # of the splines through the sensors, at most
-_DEGREE_REDUCTIONS = (0, 2, 4)  # spline degrees are lowered by these to estimate the interpolation error
+_COARSER = (0, 1, 2)  # interpolants that are coarsened so often tell the interpolation error
+_FEWEST_FOR_SPLINES = 4  # values on an axis that allow splines of two degrees, linear and cubic
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,37 @@ class Symbols:
     def orders(self, letters: str) -> tuple[int, ...]:
         """Return the order of the derivative in each coordinate, for letters such as "xxt"."""
         return tuple(letters.count(name) for name in self.coordinates)
+
+
+# Partial derivatives of smooth functions for which NumPy has no complex arithmetic.
+_PARTIALS: dict[Any, Callable[..., tuple[Any, ...]]] = {
+    np.hypot: lambda x, y: (x / np.hypot(x, y), y / np.hypot(x, y)),
+    np.arctan2: lambda y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
+    np.logaddexp: lambda x, y: (np.exp(x - np.logaddexp(x, y)), np.exp(y - np.logaddexp(x, y))),
+    np.cbrt: lambda x: (1 / (3 * np.cbrt(x) ** 2),),
+}
+
+
+class Values(np.ndarray):
+    """Values (n, M) of a function in a residual, real or with a complex step."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays, out = (
+            [np.asarray(v) if isinstance(v, Values) else v for v in each]
+            for each in (inputs, options.pop("out", ()))
+        )
+        options |= {"out": tuple(out)} if out else {}
+        if ufunc in _PARTIALS and method == "__call__" and any(map(np.iscomplexobj, arrays)):
+            # f(x + i h) = f(x) + i h f'(x), up to h^2
+            at = [np.real(array) for array in arrays]
+            slopes = zip(_PARTIALS[ufunc](*at), arrays, strict=True)
+            result = ufunc(*at) + 1j * sum(slope * np.imag(array) for slope, array in slopes)
+        else:
+            result = getattr(ufunc, method)(*arrays, **options)
+        return result.view(Values) if isinstance(result, np.ndarray) else result
+
+    def __float__(self) -> float:
+        raise TypeError("an array is not one number")
 
 
 class Field(NDArrayOperatorsMixin):
@@ -83,7 +115,7 @@ class Field(NDArrayOperatorsMixin):
         arrays = [value._get("") if isinstance(value, Field) else value for value in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
-    def _get(self, letters: str) -> np.ndarray:
+    def _get(self, letters: str) -> Values:
         if len(self._components) > 1:
             raise InputError(
                 f"{self._name} has the components {', '.join(self._components)}: write "
@@ -92,8 +124,8 @@ class Field(NDArrayOperatorsMixin):
         key = (self._components[0], letters)
         if key not in self._values and self._requested is not None:
             self._requested.add(key)
-            return np.ones((1, 1))
-        return self._values[key]
+            return np.ones((1, 1)).view(Values)
+        return self._values[key].view(Values)
 
 
 class InputFields:
@@ -109,7 +141,7 @@ class InputFields:
 
     def __init__(self, u: Any, sensors: Any, axes: tuple[str, ...] | dict[str, tuple[str, ...]], domain: Any):
         self._domain = domain
-        self._degree_reductions: tuple[int, ...] = (0,)
+        self._coarser: tuple[int, ...] = (0,)
         self.names = tuple(axes) if isinstance(axes, dict) else UNNAMED
         letters = axes if isinstance(axes, dict) else {"": axes}
         values = _by_name(u, self.names, "u")
@@ -152,14 +184,18 @@ class InputFields:
             _values={name: values[rows] for name, values in self._values.items()}, count=len(rows)
         )
 
-    def with_lower_degrees(self) -> InputFields:
-        """Return each sample three times: with the usual splines, and with two lower spline degrees."""
-        return self._with(_degree_reductions=_DEGREE_REDUCTIONS, count=len(_DEGREE_REDUCTIONS) * self.count)
+    def with_coarser_interpolants(self) -> InputFields:
+        """Return each sample three times: interpolated as usual, and by two coarser interpolants.
+
+        Those are splines of two and four degrees less; with fewer than four values on an axis, and between
+        scattered sensors, interpolants that leave out every other sensor.
+        """
+        return self._with(_coarser=_COARSER, count=len(_COARSER) * self.count)
 
     def evaluate(self, points: np.ndarray, keys: Iterable[Key]) -> dict[Key, np.ndarray]:
         """Return values and derivatives (N, M), or (N, 1) for numbers, at points (M, d) of the domain."""
         return {
-            key: np.concatenate([self._derivative(points, *key, lower) for lower in self._degree_reductions])
+            key: np.concatenate([self._derivative(points, *key, coarser) for coarser in self._coarser])
             for key in keys
         }
 
@@ -169,8 +205,8 @@ class InputFields:
             setattr(changed, name, value)
         return changed
 
-    def _derivative(self, points: np.ndarray, name: str, letters: str, lower: int) -> np.ndarray:
-        """Evaluate one derivative of one input, with splines of a degree reduced by `lower`."""
+    def _derivative(self, points: np.ndarray, name: str, letters: str, coarser: int) -> np.ndarray:
+        """Evaluate one derivative of one input, with an interpolant that is coarsened so often."""
         axes, u = self._axes[name], self._values[name]
         orders = [letters.count(self._domain.names[j]) for j in axes]
         if sum(orders) < len(letters):  # u does not depend on that coordinate
@@ -184,11 +220,11 @@ class InputFields:
                 raise InputError(
                     f"u.{letters} needs sensors on a grid: derivatives of scattered values are not known."
                 )
-            return interpolate(sensors, u.T, where).T
+            return interpolate(sensors[:: 2**coarser], u.T[:: 2**coarser], where).T
         values = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
         for axis, x, j in zip(grid, where.T, axes, strict=True):
             self._require_cover(axis, x, j)
-        splines = [self._spline(*each, lower) for each in zip(grid, where.T, axes, orders, strict=True)]
+        splines = [self._spline(*each, coarser) for each in zip(grid, where.T, axes, orders, strict=True)]
         values = np.tensordot(splines[0], values, axes=1)
         for spline in splines[1:]:
             values = np.einsum("mi,mi...->m...", spline, values)
@@ -196,11 +232,11 @@ class InputFields:
 
     def _require_cover(self, axis: np.ndarray, x: np.ndarray, j: int) -> None:
         """Allow splines to extrapolate by at most one sensor spacing."""
-        if self._domain.periodic[j]:
-            return
         letter = self._domain.names[j]
         if len(axis) < 2:
             raise InputError(f"sensors must have at least two different values of {letter}; got {len(axis)}.")
+        if self._domain.periodic[j]:
+            return
         margin = 1.01 * np.diff(axis).max()
         if x.min() < axis[0] - margin or x.max() > axis[-1] + margin:
             raise InputError(
@@ -208,22 +244,25 @@ class InputFields:
                 f"to {x.max():.3g}: give values of u there too, or use a smaller box."
             )
 
-    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int, lower: int) -> np.ndarray:
-        """Return the weights (M, m) of the values on the axis for the derivative at x."""
-        weights = np.eye(len(axis))
-        if not self._domain.periodic[j]:
-            return make_interp_spline(axis, weights, k=_spline_degree(len(axis), lower))(x, order)
+    def _spline(self, axis: np.ndarray, x: np.ndarray, j: int, order: int, coarser: int) -> np.ndarray:
+        """Return the weights (M, m) of the values on the axis for the derivative at x.
+
+        The spline has the largest odd degree that its values allow, up to a limit.
+        """
+        weights, bc_type = np.eye(len(axis)), None
         low, high = self._domain.corners[:, j]
-        if np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same point
+        periodic = self._domain.periodic[j]
+        if periodic and np.isclose(axis[-1] - axis[0], high - low):  # both ends are given: the same point
             axis, weights = axis[:-1], weights[:-1]
-        axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
-        spline = make_interp_spline(axis, weights, k=_spline_degree(len(axis), lower), bc_type="periodic")
-        return spline(axis[0] + (x - axis[0]) % (high - low), order)
-
-
-def _spline_degree(m: int, lower: int) -> int:
-    """Return the largest odd degree that m values allow, up to the limit, reduced by `lower`."""
-    return max(1, min(_SPLINE_DEGREE, (m - 2) // 2 * 2 + 1) - lower)
+        if coarser and len(axis) + periodic < _FEWEST_FOR_SPLINES:
+            axis, weights, coarser = axis[::2], weights[::2], 0
+        if periodic:
+            axis, weights = np.append(axis, axis[0] + high - low), np.append(weights, weights[:1], axis=0)
+            x, bc_type = axis[0] + (x - axis[0]) % (high - low), "periodic"
+        if len(axis) == 1:
+            return np.tile(weights if order == 0 else 0 * weights, (len(x), 1))
+        degree = max(1, min(_SPLINE_DEGREE, (len(axis) - 2) // 2 * 2 + 1) - 2 * coarser)
+        return make_interp_spline(axis, weights, k=degree, bc_type=bc_type)(x, order)
 
 
 def _by_name(given: Any, names: tuple[str, ...], argument: str) -> dict[str, Any]:

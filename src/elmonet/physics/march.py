@@ -60,7 +60,8 @@ class SpectralSolution:
     slabs : the solutions on each slab.
     residuals : (N,), root mean squares. steps, converged : (N,).
     linear : whether the equation is linear; shared : with the same operator for all inputs.
-    relative_residual : the residual relative to its terms, for the worst of a few functions.
+    relative_residual : the residual relative to its terms, for the worst of a few functions and of the
+        equation and its conditions.
     """
 
     axis: int | None
@@ -142,9 +143,11 @@ def march(
         converged &= solved.converged
         linear, shared = linear and solved.linear, shared and solved.shared
         checked = few[converged[few]]
-        u_checked = {key: values[checked] for key, values in u[0].items()}
-        shares = blocks[0].relative_residual(solved.c[checked], u_checked)
-        relative_residual = max(relative_residual, float(shares.max(initial=0.0)))
+        for block, inputs_of in zip(blocks, u, strict=True):
+            u_checked = {key: values[checked] for key, values in inputs_of.items()}
+            inside = None if block is blocks[0] else blocks[0]
+            shares = block.relative_residual(solved.c[checked], u_checked, inside)
+            relative_residual = max(relative_residual, float(shares.max(initial=0.0)))
         mean_squares.append(np.mean(blocks[0].values(solved.c, u[0]) ** 2, axis=(1, 2)))
     residuals = np.sqrt(np.mean(mean_squares, axis=0))
     return SpectralSolution(

@@ -14,7 +14,7 @@ import numpy as np
 from elmonet.checks import coordinates, number
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
-from elmonet.physics.choice import choose
+from elmonet.physics.choice import Choice, choose
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
@@ -23,8 +23,7 @@ from elmonet.physics.march import Resolution, SpectralSolution, march
 from elmonet.summary import Fact, in_lines, percent, plural
 
 _DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
-_UNMET_RESIDUAL = 0.2  # relative to its terms: the equation does not hold,
-_UNMET_ERROR = 0.01  # although the stated relative error is below this
+_UNMET_RESIDUAL = 0.01  # relative to its terms, that remains at every resolution: warn
 _LISTED_ROWS = 5  # of inputs that did not converge
 
 
@@ -93,6 +92,7 @@ class PDE:
         self.input_axes = domain.names if input_axes is None else input_axes
         self.unknowns = UNNAMED if unknowns is None else tuple(unknowns)
         self.constants = {name: number(v, name, minimum=-np.inf) for name, v in (constants or {}).items()}
+        _check_constants(self.constants, domain)
         self.find = (find,) if isinstance(find, str) else tuple(find)
         if set(self.find) - set(self.constants):
             raise InputError(f"find must name constants, {', '.join(self.constants) or 'none'}; got {find}.")
@@ -117,6 +117,7 @@ class PDE:
         """
         changed = copy(self)
         changed.constants = self.constants | constants
+        _check_constants(changed.constants, self.domain)
         return changed
 
     def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
@@ -181,8 +182,8 @@ class PDE:
             pde = self.with_constants(**{name: value for name, (value, _) in constants.items()})
             u = measured.append_inputs(u)
         inputs = InputFields(u, sensors, self.input_axes, self.domain)
-        solution, resolution, error = pde._solution(inputs, progress)
-        _warn_unmet(solution.relative_residual, error)
+        solution, (resolution, error, unmet) = pde._solution(inputs, progress)
+        _warn_unmet(unmet)
         converged = solution.converged
         _check_converged(converged)
         values = {name: field[converged] for name, field in solution.values(points).items()}
@@ -216,21 +217,22 @@ class PDE:
 
     def _solution(
         self, inputs: InputFields, progress: Any = None, resolution: Resolution | None = None
-    ) -> tuple[SpectralSolution, Resolution, float]:
+    ) -> tuple[SpectralSolution, Choice]:
         """Return solutions, their resolution and its error; NaN if the resolution is given."""
         symbols = Symbols(self.domain.names, self.unknowns, inputs.names, self.constants)
         equation = Equation(self.domain, self.residual, self.conditions, symbols, self.trunk, self.start)
-        error = np.nan
         if resolution is None:
-            resolution, error = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
-        return march(equation, inputs, resolution, progress), resolution, error
+            chosen = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
+        else:
+            chosen = Choice(resolution, np.nan)
+        return march(equation, inputs, chosen.resolution, progress), chosen
 
     def _find_constants(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
         """Fit the constants in `find` to the measurements; return each with its standard error."""
         if not self.find:
             return {}
         inputs = InputFields(measured.u, sensors, self.input_axes, self.domain)
-        _, resolution, _ = self._solution(inputs)
+        resolution = self._solution(inputs)[1].resolution
         return find_constants(
             measured,
             {name: self.constants[name] for name in self.find},
@@ -310,6 +312,17 @@ class SolvedPairs(NamedTuple):
     result: PhysicsResult
 
 
+def _check_constants(constants: Mapping[str, float], domain: Box | Domain) -> None:
+    """Raise `InputError` if a constant has the name of something else that residuals take."""
+    taken = {"s", "u", *domain.names, *(f"n{letter}" for letter in domain.names)}
+    clash = [name for name in constants if name in taken]
+    if clash:
+        raise InputError(
+            f"constants must not be named as s, u, coordinates or normals are ({', '.join(sorted(taken))}), "
+            f"which residuals take by name too; got {', '.join(clash)}. Choose another name."
+        )
+
+
 def _correct(
     measured: Measurements, values: dict[str, np.ndarray], predicted: np.ndarray
 ) -> tuple[dict[str, np.ndarray], Correction]:
@@ -321,13 +334,14 @@ def _correct(
     return {n: field * sizes[n] for n, field in zip(values, parts, strict=True)}, correction
 
 
-def _warn_unmet(relative_residual: float, error: float) -> None:
-    """Warn of contradicting conditions: they leave a residual however fine the resolution is."""
-    if relative_residual > _UNMET_RESIDUAL and error < _UNMET_ERROR:
+def _warn_unmet(unmet: float) -> None:
+    """Warn of a residual that remains however fine the resolution is."""
+    if unmet > _UNMET_RESIDUAL:
         warnings.warn(
-            f"the equation does not hold: its residual is {relative_residual:.0%} of its terms at half of "
-            "the points, and a finer resolution changes little. Its conditions do not agree with each other "
-            "or with the equation: perhaps there is one too many.",
+            f"the equation does not hold: its residual is {percent(unmet, 2)} of its terms at half of the "
+            "points, and remains with a finer resolution. Either its conditions do not agree with each other "
+            "or with the equation (perhaps there is one too many), or its solutions have layers that are "
+            "too thin for the finest resolution tried: then give a higher degree=, or a smaller box.",
             NumericsWarning,
             stacklevel=4,
         )
