@@ -88,7 +88,7 @@ class InputMoments:
         """Return moments of no functions."""
         return Moments()
 
-    def add(self, moments: Moments, X: np.ndarray, y: Any) -> None:
+    def add(self, moments: Moments, start: int, X: np.ndarray, y: Any) -> None:
         """Add inputs X."""
         moments.add(self.inputs.seen(self.inputs.arranged(X)))
 
@@ -107,7 +107,7 @@ class SumTask:
         q = len(r.outputs.places()) if r.span is None else r.span.rank
         return self.kind(r.width, q)
 
-    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, sums: Sums, start: int, X: np.ndarray, y: np.ndarray) -> None:
         """Add inputs X and outputs y."""
         self.block_features.add(sums, *self.block_features.rows(X, y))
 
@@ -136,7 +136,7 @@ class LeaveOutTask:
         """Return totals of no functions."""
         return Totals()
 
-    def add(self, totals: Totals, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, totals: Totals, start: int, X: np.ndarray, y: np.ndarray) -> None:
         """Add inputs X and outputs y."""
         X, y = self.block_features.rows(X, y)
         G, outside, norms = self.block_features.coordinates(y, self.span)
@@ -164,10 +164,19 @@ class OnThreads:
         """Return a context in which BLAS may use as many threads as there are workers."""
         return threadpool_limits(self.workers)
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
+    def reduce(
+        self,
+        what: str,
+        task: Any,
+        *,
+        into: Any = None,
+        begin: int = 0,
+        look: Callable[..., None] | None = None,
+        after: Callable[[], None] | None = None,
+    ) -> Any:
         """Run a task over all blocks from function `begin` on, and merge the results into `into`.
 
-        `after` is called after each round of blocks.
+        ``look(start, X, y)`` is called with each block, by the threads; `after` after each round of blocks.
         """
         total = task.empty() if into is None else into
         starts, started = list(self.blocks.starts(begin)), perf_counter()
@@ -177,30 +186,32 @@ class OnThreads:
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
                 speed = f", {rate:,.0f} per second" if i else ""
                 self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
-            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers]):
+            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers], look):
                 total.merge(part)
             if after is not None:
                 after()
         return total
 
-    def _on_workers(self, task: Any, starts: list[int]) -> list[Any]:
+    def _on_workers(self, task: Any, starts: list[int], look: Any) -> list[Any]:
         """Run worker w on blocks w, w + workers, ...; return the results in the order of the workers."""
         shares = [share for w in range(self.workers) if (share := starts[w :: self.workers])]
         if len(shares) == 1:
-            return [self._run(task, shares[0])]
+            return [self._run(task, shares[0], look)]
 
         def beside(share: list[int]) -> Any:
             with beside_others():
-                return self._run(task, share)
+                return self._run(task, share, look)
 
         with ThreadPoolExecutor(len(shares)) as pool:
             return list(pool.map(beside, shares))
 
-    def _run(self, task: Any, starts: list[int]) -> Any:
+    def _run(self, task: Any, starts: list[int], look: Any) -> Any:
         part = task.empty()
         for start in starts:
             X, y = self.blocks.read(start) if task.needs_outputs else (self.blocks.inputs(start), None)
-            task.add(part, X, y)
+            if look is not None:
+                look(start, X, y)
+            task.add(part, start, X, y)
         return part
 
 
@@ -232,7 +243,7 @@ class OnDask:
         """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
+    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0) -> Any:
         """Run a task over all blocks, and merge the results into `into`."""
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))
@@ -255,7 +266,7 @@ def _run(task: Any, start: int, X: np.ndarray, y: np.ndarray | None) -> Any:
     part = task.empty()
     X = checked_rows(np.asarray(X), start, "X")
     with threadpool_limits(1):
-        task.add(part, X, None if y is None else checked_rows(np.asarray(y), start, "y"))
+        task.add(part, start, X, None if y is None else checked_rows(np.asarray(y), start, "y"))
     return part
 
 

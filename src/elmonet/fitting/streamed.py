@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import Any
 
@@ -28,7 +30,7 @@ from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Affine
 from elmonet.memory import available, block_rows, bytes_of
-from elmonet.progress import progress_bar
+from elmonet.progress import Progress, progress_bar
 from elmonet.solve import Ridge
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
@@ -39,15 +41,32 @@ _SECONDS_BETWEEN_WRITES = 20.0
 
 
 class Checkpoint:
-    """The file of an unfinished fit, which belongs to certain data, features and a version of elmonet."""
+    """The file of an unfinished fit, which belongs to certain data, features and a version of elmonet.
+
+    It keeps a fingerprint of every function in the sums: the sum of hashes of its index, input and output,
+    which depends neither on the blocks nor on the order of their reading. A fit that resumes reads these
+    functions once more, which takes a small part of the time of summing them, and compares.
+    """
 
     def __init__(self, path: str | os.PathLike[str], blocks: Blocks):
         self.path, self.blocks = Path(path), blocks
-        self._written = monotonic()
+        self._written, self._content, self._lock = monotonic(), 0, Lock()
 
     def exists(self) -> bool:
         """Return whether there is a state to resume from."""
         return self.path.exists()
+
+    def record(self, start: int, X: np.ndarray, y: np.ndarray) -> None:
+        """Add functions from number `start` on to the fingerprint; threads may call this."""
+        digests = (
+            blake2b(
+                u.tobytes() + s.tobytes(), digest_size=16, salt=(start + i).to_bytes(16, "little")
+            ).digest()
+            for i, (u, s) in enumerate(zip(X, y, strict=True))
+        )
+        found = sum(int.from_bytes(digest, "little") for digest in digests)
+        with self._lock:
+            self._content = (self._content + found) % (1 << 128)
 
     def write_if_due(self, fit: Any) -> None:
         """Write the state if the last write is long enough ago."""
@@ -61,10 +80,11 @@ class Checkpoint:
         if scale is not None:
             arrays |= {"shift": scale.shift, "scale": scale.scale}
         header = {"checkpoint": fit.state(arrays), "belongs_to": self._belongs_to(fit)}
+        header["content"] = f"{self._content:032x}"
         write(self.path, header, arrays)
         self._written = monotonic()
 
-    def resume(self, begin: Any) -> Any:
+    def resume(self, begin: Any, hook: Progress | None = None) -> Any:
         """Return the `BlockFit` of ``begin(scale)`` in the state of the file."""
         header, arrays = read(self.path)
         if not header.get("checkpoint"):
@@ -74,11 +94,31 @@ class Checkpoint:
         for what in now:
             if was.get(what) != now[what]:
                 raise FileError(
-                    f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ (there: "
+                    f"the checkpoint {str(self.path)!r} belongs to another fit, with other {what} (there: "
                     f"{was.get(what)}; here: {now[what]}). Remove the file to begin again, or name another."
                 )
         fit.resume(header["checkpoint"], arrays)
+        if "content" not in header:
+            raise FileError(
+                f"the checkpoint {str(self.path)!r} has no fingerprint of the data it has read, as those of "
+                "elmonet 0.2 and before: they may have changed since. Remove the file to begin again."
+            )
+        self._read_again(fit.functions, hook)
+        if header["content"] != f"{self._content:032x}":
+            raise FileError(
+                f"the checkpoint {str(self.path)!r} belongs to another fit, with other data: of the "
+                f"{fit.functions:,} functions that it has read, some have changed since. Remove the file to "
+                "begin again, or name another."
+            )
         return fit
+
+    def _read_again(self, functions: int, hook: Progress | None) -> None:
+        """Take the fingerprint of the first functions."""
+        for start in range(0, functions, self.blocks.rows):
+            if hook is not None:
+                what = f"comparing with the checkpoint: {start:,} of {functions:,} functions"
+                hook(what, start, functions)
+            self.record(start, *(A[: functions - start] for A in self.blocks.read(start)))
 
     def remove(self) -> None:
         """Remove the file of a finished fit."""
@@ -211,7 +251,7 @@ def fit_source(
     ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs.
     """
     if checkpoint is not None and checkpoint.exists():
-        fit = checkpoint.resume(begin)
+        fit = checkpoint.resume(begin, source.hook)
     else:
         found = None
         if scale:
@@ -222,8 +262,10 @@ def fit_source(
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
         fit.add(*fit.block_features.rows(*source.head(enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
-    after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
-    source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, after=after)
+    watch: dict[str, Any] = {}
+    if checkpoint is not None:
+        watch = {"look": checkpoint.record, "after": lambda: checkpoint.write_if_due(fit)}
+    source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, **watch)
     if checkpoint is not None and checkpoint.exists():
         checkpoint.write(fit)  # all functions are in: what is left is quick
     with source.all_threads():
