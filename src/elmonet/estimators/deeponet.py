@@ -163,10 +163,10 @@ class ELMDeepONet(OperatorEstimator):
                 "give data.u_train and data.s_train."
             )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
-            for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
+            for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
                 if given is not None:
                     raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
-            return self._fit_stored(X, y, points, sensors)
+            return self._fit_stored(X, y, points, sensors, groups=groups)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
         return self._fit_training(understand(self, X, y, points, gaps=gaps, lift=self.lift, **data))

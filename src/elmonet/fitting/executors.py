@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from elmonet.data.lazy import Blocks, checked_rows
+from elmonet.data.lazy import Blocks, checked_rows, read_rows
 from elmonet.errors import InputError
 from elmonet.features.base import features
 from elmonet.fitting.recipe import describe_map, restore_map
@@ -125,11 +125,12 @@ class Totals:
 
 @dataclass(frozen=True)
 class LeaveOutTask:
-    """Third pass: leave-one-out errors at a few alphas."""
+    """Third pass: leave-one-out errors at a few alphas; `groups` are those of the functions as they come."""
 
     block_features: BlockFeatures
     left_out: StreamedLeaveOneOut
     span: Span
+    groups: np.ndarray | None = None
     needs_outputs = True
 
     def empty(self) -> Totals:
@@ -140,9 +141,48 @@ class LeaveOutTask:
         """Add inputs X and outputs y."""
         X, y = self.block_features.rows(X, y)
         G, outside, norms = self.block_features.coordinates(y, self.span)
-        totals.values = totals.values + self.left_out.totals(
-            self.block_features.features(X), G, outside, norms
+        groups = None if self.groups is None else self.groups[start : start + len(y)]
+        B = self.block_features.features(X)
+        totals.values = totals.values + self.left_out.totals(B, G, outside, norms, groups)
+
+
+def whole_groups(groups: np.ndarray, rows: int) -> tuple[np.ndarray, list[int]]:
+    """Return an order of functions in which groups (N,) follow each other, and where to cut it into blocks.
+
+    Blocks hold whole groups: about `rows` functions, more where a group has more. Groups are in the order of
+    their first functions, so that those which are stored one after the other are read so.
+    """
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.lexsort((np.arange(len(groups)), first[number]))
+    starts, taken = [0], 0
+    for size in np.bincount(np.unique(first[number], return_inverse=True)[1]).tolist():
+        if taken > starts[-1] and taken + size > starts[-1] + rows:
+            starts.append(taken)
+        taken += size
+    return order, starts
+
+
+@dataclass(frozen=True)
+class ReorderedBlocks(Blocks):
+    """Blocks of functions in another order, cut at `cuts`; only runs of neighbours are read together."""
+
+    order: np.ndarray
+    cuts: list[int]
+
+    def starts(self, begin: int = 0) -> Any:
+        """Return the place of the first function of each block."""
+        return self.cuts
+
+    def read(self, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs and outputs of the block that begins at place `start`."""
+        after = self.cuts.index(start) + 1
+        own = self.order[start : self.cuts[after] if after < len(self.cuts) else None]
+        runs = np.split(own, np.flatnonzero(np.diff(own) != 1) + 1)
+        X, y = (
+            np.concatenate([read_rows(A, int(run[0]), int(run[-1]) + 1, name) for run in runs])
+            for A, name in ((self.u, "X"), (self.s, "y"))
         )
+        return X, y
 
 
 _BLOCKS_PER_ROUND = 16  # blocks that each worker takes before its results are merged
@@ -156,9 +196,15 @@ class OnThreads:
         self.blocks, self.workers, self.hook = blocks, workers, hook
         self.functions = blocks.functions
 
-    def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first n functions."""
-        return Blocks(self.blocks.u, self.blocks.s, n).read(0)
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return functions from `start` to `stop`."""
+        return Blocks(self.blocks.u, self.blocks.s, stop - start).read(start)
+
+    def by_groups(self, groups: np.ndarray) -> tuple[OnThreads, np.ndarray]:
+        """Return the same functions in blocks of whole groups (N,), and their order."""
+        order, cuts = whole_groups(groups, self.blocks.rows)
+        blocks = ReorderedBlocks(self.blocks.u, self.blocks.s, self.blocks.rows, order, cuts)
+        return OnThreads(blocks, self.workers, self.hook), order
 
     def all_threads(self) -> Any:
         """Return a context in which BLAS may use as many threads as there are workers."""
@@ -234,10 +280,16 @@ class OnDask:
         self.s = s.rechunk({0: self.u.chunks[0], **dict.fromkeys(range(1, s.ndim), -1)})
         self.starts = [int(start) for start in np.cumsum([0, *self.u.chunks[0][:-1]])]
 
-    def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first n functions."""
-        X, y = (np.asarray(part[:n].compute()) for part in (self.u, self.s))
-        return checked_rows(X, 0, "X"), checked_rows(y, 0, "y")
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return functions from `start` to `stop`."""
+        X, y = (np.asarray(part[start:stop].compute()) for part in (self.u, self.s))
+        return checked_rows(X, start, "X"), checked_rows(y, start, "y")
+
+    def by_groups(self, groups: np.ndarray) -> tuple[OnDask, np.ndarray]:
+        """Return the same functions in blocks of whole groups (N,), and their order."""
+        order, cuts = whole_groups(groups, max(self.u.chunks[0]))
+        sizes = tuple(np.diff([*cuts, len(order)]).tolist())
+        return OnDask(self.u[order].rechunk({0: sizes}), self.s[order]), order
 
     def all_threads(self) -> Any:
         """Return a context in which BLAS may use all threads."""

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -19,13 +19,14 @@ from threadpoolctl import threadpool_limits
 
 from elmonet.checks import positive_integer
 from elmonet.data.lazy import Blocks, is_dask
-from elmonet.errors import FileError, InputError
+from elmonet.errors import FileError, InputError, NumericsWarning, warn
 from elmonet.features.base import features_of, fit_features, fit_map, learns_from
 from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask, OnDask, OnThreads, SumTask
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import refuse_learning
 from elmonet.fitting.recipe import describe_map
+from elmonet.forms.groups import Groups, find_groups, given_groups
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Affine
@@ -197,6 +198,11 @@ class BlockFit:
         """Solve for the operator, with the solver's alpha unless one is given."""
         return self._solved(alpha)[0]
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are so few functions that the sums still hold them all, in the order they came."""
+        return isinstance(self.sums, TriangularSums) and self.sums.raw
+
     def fingerprint(self) -> str:
         """Return a text that is equal for fits with the same sums."""
         r = self.block_features
@@ -223,7 +229,9 @@ class BlockFit:
         stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
         self.sums = kind.of(stored)
 
-    def _solved(self, alpha: float | None) -> tuple[FittedOperator, Any, np.ndarray, Span]:
+    def _solved(
+        self, alpha: float | None, groups: np.ndarray | None = None
+    ) -> tuple[FittedOperator, Any, np.ndarray, Span]:
         """Return the fitted operator, and factor, alphas and span for a leave-one-out pass."""
         P, sums, span, trunk = self.outputs.seen(), self.sums, self.block_features.span, self.trunk
         if span is None:
@@ -232,24 +240,73 @@ class BlockFit:
             sums = sums.projected(span.Q)
         if alpha is None and self.functions < _REGROWTH * self._choice[1]:
             alpha = self._choice[0]
-        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha)
+        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha, groups=groups)
         if solution.path is not None:
             self._choice = solution.alpha, self.functions
         operator = Operator.of(self.block_features.branch, trunk, solution, features_of(trunk, P, "trunk"))
-        fitted = FittedOperator.of(self.block_features.inputs, self.outputs, solution, operator=operator)
+        inputs = self.block_features.inputs
+        fitted = FittedOperator.of(inputs, self.outputs, solution, operator=operator, grouping=_NOT_COMPARED)
         return fitted, factor, alphas, span
 
     def _task(self, kind: Any) -> SumTask:
         return SumTask(self.block_features, kind)
 
 
+_NOT_COMPARED = (
+    "functions came in batches and were not compared: if there are repeats or steps of trajectories among "
+    "them, the error is larger"
+)
+_STRETCHES = 16  # of neighbours, in which repeats and trajectories are looked for if there are many functions
+_COMPARED_BYTES = 1 << 25  # of functions that are compared for this (32 MB)
+
+
+class Found(NamedTuple):
+    """Which functions belong together: groups of all functions, in words; `partly` if only some are known."""
+
+    groups: Groups | None
+    words: str
+    partly: bool = False
+
+
+def _find_stored_groups(source: Any, fit: BlockFit, given: Any) -> Found:
+    """Find repeats and steps of trajectories: among all functions if these are few, else among some of them.
+
+    `given` are labels (N,) instead, as in `fit`.
+    """
+    N = source.functions
+    if given is not None:
+        groups = given_groups(given, N)
+        return Found(groups, "" if groups is None else groups.reason)
+    rows = fit.block_features.rows(*source.rows(0, 1))
+    n = min(N, max(_STRETCHES, _COMPARED_BYTES // sum(A.nbytes for A in rows)))
+    if n == N:
+        groups = find_groups(*fit.block_features.rows(*source.rows(0, N)))
+        return Found(groups, "" if groups is None else groups.reason)
+    # Stretches with distances N / 16: neighbours, and a data set that holds another one twice.
+    length = n // _STRETCHES
+    starts = [k * N // _STRETCHES for k in range(_STRETCHES)]
+    parts = [fit.block_features.rows(*source.rows(start, start + length)) for start in starts]
+    groups = find_groups(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    compared = f"{_STRETCHES * length:,} of {N:,} functions were compared"
+    if groups is None:
+        return Found(None, f"none found: {compared}")
+    warn(
+        f"{compared}: {groups.reason}. Left out one at a time, such functions are predicted by their copies "
+        "or neighbours, so no error is stated, and alpha may be too small. Give groups=labels, with the same "
+        "label for functions that belong together.",
+        NumericsWarning,
+    )
+    return Found(None, f"{compared}: {groups.reason}. Give groups for all functions", partly=True)
+
+
 def fit_source(
-    begin: Any, source: Any, *, scale: bool, checkpoint: Checkpoint | None = None
+    begin: Any, source: Any, *, scale: bool, groups: Any = None, checkpoint: Checkpoint | None = None
 ) -> tuple[BlockFit, FittedOperator]:
     """Fit all functions of a source (`OnThreads`, `OnDask`), in two or three passes.
 
-    ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs.
+    ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs. `groups` are labels (N,).
     """
+    together = _find_stored_groups(source, begin(None), groups)
     if checkpoint is not None and checkpoint.exists():
         fit = checkpoint.resume(begin, source.hook)
     else:
@@ -260,7 +317,7 @@ def fit_source(
         fit = begin(found)
     enough = _SETTLED * fit.block_features.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
-        fit.add(*fit.block_features.rows(*source.head(enough)))
+        fit.add(*fit.block_features.rows(*source.rows(0, enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
     watch: dict[str, Any] = {}
     if checkpoint is not None:
@@ -268,19 +325,47 @@ def fit_source(
     source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, **watch)
     if checkpoint is not None and checkpoint.exists():
         checkpoint.write(fit)  # all functions are in: what is left is quick
+    return fit, _solved_source(fit, source, together)
+
+
+def _solved_source(fit: BlockFit, source: Any, together: Found) -> FittedOperator:
+    """Solve for the operator, with the error of functions that are left out, if need be by another pass."""
+    numbers = None if together.groups is None else together.groups.numbers
     with source.all_threads():
-        fitted, factor, alphas, span = fit._solved(None)
-    solver = fit.solver
-    if not (isinstance(solver, Ridge) and solver.alpha == "loo") or fitted.solution.error_kind != "gcv":
-        return fit, fitted
-    left_out = StreamedLeaveOneOut(factor, alphas, len(fit.outputs.places()))
-    totals = source.reduce("leaving functions out", LeaveOutTask(fit.block_features, left_out, span))
-    alpha, error = left_out.best(totals.values)
-    fitted = fit.solve(alpha)
-    if error is None:  # rounding hides it at every alpha
-        return fit, fitted
-    solution = replace(fitted.solution, expected_error=error, error_kind="leave-one-out")
-    return fit, FittedOperator.of(fitted.inputs, fitted.outputs, solution, operator=fitted.operator)
+        fitted, factor, alphas, span = fit._solved(None, numbers if fit.has_rows else None)
+    more: dict[str, Any] = {"grouping": together.words}
+    if numbers is not None:
+        more["groups"] = len(np.unique(numbers))
+    chosen = isinstance(fit.solver, Ridge) and fit.solver.alpha == "loo"
+    if together.partly:
+        unknown = {"expected_error": None, "error_kind": None, "errors": None}
+        return _restated(fitted, unknown, more)
+    if fitted.solution.error_kind != "gcv" or not (chosen or numbers is not None):
+        return _restated(fitted, {}, more)
+    task = LeaveOutTask(
+        fit.block_features, StreamedLeaveOneOut(factor, alphas, len(fit.outputs.places())), span
+    )
+    if numbers is not None:
+        # GCV takes functions for independent, so that its alpha may be far off: compare all.
+        compared: Any = fitted.solution.alphas if chosen else np.array([fitted.solution.alpha])
+        left_out = StreamedLeaveOneOut(factor, compared, task.left_out.points)
+        source, order = source.by_groups(numbers)
+        task = replace(task, left_out=left_out, groups=numbers[order])
+    totals = source.reduce("leaving functions out", task)
+    alpha, error = task.left_out.best(totals.values)
+    if chosen:
+        fitted = fit.solve(alpha)
+    if error is not None:
+        kind = "leave-one-out" if numbers is None else "leave-group-out"
+        return _restated(fitted, {"expected_error": error, "error_kind": kind}, more)
+    # Rounding hides it at every alpha.
+    return _restated(fitted, {} if numbers is None else {"expected_error": None, "error_kind": None}, more)
+
+
+def _restated(fitted: FittedOperator, solution: dict[str, Any], more: dict[str, Any]) -> FittedOperator:
+    """Return the fitted operator with other entries of its solution, and more about its groups."""
+    changed = replace(fitted.solution, **solution)
+    return FittedOperator.of(fitted.inputs, fitted.outputs, changed, operator=fitted.operator, **more)
 
 
 _FORM_FUNCTIONS = 16  # functions from which the form of the data is found
@@ -294,6 +379,7 @@ def fit_stored(
     s: Any,
     *,
     scale: bool,
+    groups: Any = None,
     memory: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
@@ -305,19 +391,26 @@ def fit_stored(
     The other arguments are those of `fit_blocks`.
     """
     if is_dask(u) or is_dask(s):
+        for name, value in (("memory", memory), ("checkpoint", checkpoint), ("workers", workers)):
+            if value is not None:
+                raise InputError(f"{name} has no effect on Dask arrays: Dask decides. Remove it.")
         source = OnDask(u, s)
-        first = source.head(_FORM_FUNCTIONS)
-        return fit_source(lambda found: begin(first, found), source, scale=scale)
+        first = source.rows(0, _FORM_FUNCTIONS)
+        return fit_source(lambda found: begin(first, found), source, scale=scale, groups=groups)
     workers = _cores() if workers is None else positive_integer(workers, "workers")
     limit = int(_MEMORY_SHARE * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
         first = Blocks(u, s, rows=_FORM_FUNCTIONS).read(0)
-        rows = _rows(begin(first, None), limit, workers)
-        blocks = Blocks(u, s, min(rows, int(u.shape[0])))
+        fit = begin(first, None)
+        blocks = Blocks(u, s, min(_rows(fit, limit, workers), int(u.shape[0])))
+        if fit.has_rows and blocks.functions <= len(fit.sums.R):
+            workers = 1  # few functions, which stay in their order
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), blocks)
         on_threads = OnThreads(blocks, workers, hook)
-        found = fit_source(lambda scale: begin(first, scale), on_threads, scale=scale, checkpoint=file)
+        found = fit_source(
+            lambda scale: begin(first, scale), on_threads, scale=scale, groups=groups, checkpoint=file
+        )
     if file is not None and not keep_checkpoint:
         file.remove()
     return found

@@ -76,10 +76,6 @@ class Factor:
         """Leave out every function at every alpha; `penalty`, (1, 1) or (r, 1), multiplies alpha per row."""
         raise NotImplementedError
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``b' (B B' + alpha)^-1 b`` (n,) of new features b, the columns of a matrix (p1, n)."""
-        raise NotImplementedError
-
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S R`` (k, p1) for S (k, p1), with an R such that ``R'R = (B B' + alpha)^-1``."""
         raise NotImplementedError
@@ -132,6 +128,16 @@ class LeftOut(NamedTuple):
         """Leave each function out by itself, given ``1 - h_i``: (1 or r, n)."""
         freedom, least = float(one_minus_h.mean(axis=0).sum()), float(one_minus_h.min())
         return cls(E, E / one_minus_h, 1 / one_minus_h, freedom, least)
+
+    @classmethod
+    def together(cls, E: np.ndarray, one_minus_H: np.ndarray) -> LeftOut:
+        """Leave a group out, given ``I - H_gg`` (1 or r, n, n), which has the rounding of 1."""
+        values, P = np.linalg.eigh(one_minus_H)
+        values = np.maximum(values, np.finfo(values.dtype).eps)
+        along = np.matmul(E[:, None, :], P) / values[:, None, :]
+        residuals = np.matmul(along, P.transpose(0, 2, 1))[:, 0, :]
+        variance = np.einsum("rik,rk->ri", P**2, 1 / values)
+        return cls(E, residuals, variance, float(values.mean(axis=0).sum()), float(values.min()))
 
 
 class LeaveOutFactor(Factor):
@@ -194,15 +200,20 @@ class LeaveOutFactor(Factor):
     def _blocks(self, shape: tuple[int, ...]) -> Iterator[tuple[Any, bool]]:
         """Yield blocks of functions, and whether each block is left out together."""
         N, step = shape[1], max(64, _BLOCK // max(shape))
-        if self.groups is None:
-            for start in range(0, N, step):
-                yield slice(start, start + step), False
+        if self.groups is not None:
+            yield from by_groups(self.groups, step)
             return
-        order = np.argsort(self.groups, kind="stable")
-        members = np.split(order, np.flatnonzero(np.diff(self.groups[order])) + 1)
-        single = np.array([own[0] for own in members if len(own) == 1], int)
-        for start in range(0, len(single), step):
-            yield single[start : start + step], False
-        for own in members:
-            if len(own) > 1:
-                yield own, True
+        for start in range(0, N, step):
+            yield slice(start, start + step), False
+
+
+def by_groups(groups: np.ndarray, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+    """Yield functions without a group, some at a time, and each group of more than one, and which it is."""
+    order = np.argsort(groups, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    single = np.array([own[0] for own in members if len(own) == 1], int)
+    for start in range(0, len(single), step):
+        yield single[start : start + step], False
+    for own in members:
+        if len(own) > 1:
+            yield own, True

@@ -166,14 +166,8 @@ class Primal(LeaveOutFactor):
         for f in filters:
             E = G[:, functions] - product(GBU * f, Z)
             if together:
-                # I - H is known to the rounding of 1 only, so that its eigenvalues are not below that.
                 H = np.stack([product(Z.T * row, Z) for row in f])
-                values, P = np.linalg.eigh(np.eye(Z.shape[1]) - H)
-                values = np.maximum(values, eps)
-                along = np.matmul(E[:, None, :], P) / values[:, None, :]
-                residuals = np.matmul(along, P.transpose(0, 2, 1))[:, 0, :]
-                variance = np.einsum("rik,rk->ri", P**2, 1 / values)
-                yield LeftOut(E, residuals, variance, values.mean(axis=0).sum(), values.min())
+                yield LeftOut.together(E, np.eye(Z.shape[1]) - H)
             else:
                 yield LeftOut.one_at_a_time(E, np.maximum(1 - product(f, Z2), eps))
 
