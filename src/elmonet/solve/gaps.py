@@ -50,7 +50,8 @@ class Gaps:
         def error(alpha: float, parts: list[np.ndarray]) -> float:
             found = tried.setdefault(alpha, [])
             found += [self._errors(fitted, alpha) for fitted in parts[len(found) :]]
-            return float(overall(np.concatenate(found), self.y.shape[1]))
+            errors = np.concatenate(found)
+            return float(overall(errors, self.y.shape[1])) if errors.size else 1.0  # nothing is known of them
 
         if alpha is None:
             begin = _START_POWER if near is None else int(min(0, np.rint(np.log10(near / largest))))
@@ -77,6 +78,8 @@ class Gaps:
         predicted = product(shrinkage.predicted(Y, ~fitted), self.Q.T)
         observed, y = self.observed[~fitted], self.y[~fitted]
         some = observed.any(axis=1)
+        if not some.any():
+            return np.empty(0)
         residuals, norms = (
             np.linalg.norm(A[some], axis=1) for A in (np.where(observed, predicted, 0.0) - y, y)
         )
@@ -128,6 +131,8 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
     for number, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == number)
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        if not present.size:
+            continue  # nothing is known there, as the only function that has a value is held out: zero
         if len(missing) <= len(present) or not isinstance(shrinkage, _DualShrinkage):
             x = _solved(shrinkage.among(missing), -shrunk[np.ix_(missing, own)])
         else:

@@ -187,7 +187,8 @@ class Unaligned:
                 )
                 guesses[i], converged = Z, converged and reached
                 held_out.append(self._errors(~fitted, Z))
-            error = float(np.mean(np.concatenate(held_out)))
+            found = np.concatenate(held_out)
+            error = float(np.mean(found)) if found.size else 1.0  # nothing is known of them
             if not errors or error < min(errors):
                 guess = guesses[0]
             slow = bool(errors) and error > _PROGRESS * min(errors)
