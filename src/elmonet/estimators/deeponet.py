@@ -232,6 +232,11 @@ class ELMDeepONet(OperatorEstimator):
 
     def merge(self, other: ELMDeepONet) -> Self:
         """Add the functions of another model, `other`, with the same features, both fitted in blocks."""
+        if self is other or (self._blocks is not None and self._blocks is other._blocks):
+            raise InputError(
+                "merge adds the functions of another model: with itself, each would count twice. If that is "
+                "wanted, merge a copy: model.merge(copy.deepcopy(model))."
+            )
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
@@ -320,7 +325,7 @@ class ELMDeepONet(OperatorEstimator):
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
-        return BlockFit(*self._settings().prepare(training, scale))
+        return BlockFit(*self._settings().prepare(training, scale), training.y)
 
     def _to_store(
         self, *, weights: bool, sums: bool, bands: bool, inputs: bool

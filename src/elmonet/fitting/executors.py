@@ -34,13 +34,17 @@ from elmonet.solve.streamed import StreamedLeaveOneOut, Sums
 
 @dataclass(frozen=True)
 class BlockFeatures:
-    """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs."""
+    """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs.
+
+    Outputs are multiplied by `g`, a power of two.
+    """
 
     inputs: InputForm
     outputs: OutputForm
     branch: Any
     width: int  # p1, of the branch's features
     span: Span | None
+    g: float = 1.0
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Return B (p1, n) of input rows X (n, ...)."""
@@ -48,7 +52,7 @@ class BlockFeatures:
 
     def coordinates(self, y: np.ndarray, span: Span | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return G (q, n) of output rows y (n, c M), the norms outside the basis, and all norms."""
-        y = y.astype(float, copy=False)
+        y = y.astype(float, copy=False) if self.g == 1 else y * self.g
         norms = function_norms(y)
         if span is None:
             return y.T, np.zeros(len(y)), norms
@@ -66,14 +70,12 @@ class BlockFeatures:
     def __getstate__(self) -> tuple[Any, ...]:
         arrays: dict[str, np.ndarray] = {}
         record = describe_map(self.branch, "branch", arrays, weights=False)
-        return self.inputs, self.outputs, record, arrays, self.width, self.span
+        return self.inputs, self.outputs, record, arrays, self.width, self.span, self.g
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        inputs, outputs, record, arrays, width, span = state
+        inputs, outputs, record, arrays, *rest = state
         branch = restore_map(record, "branch", arrays)
-        for name, value in zip(
-            self.__dataclass_fields__, (inputs, outputs, branch, width, span), strict=True
-        ):
+        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, *rest), strict=True):
             object.__setattr__(self, name, value)
 
 

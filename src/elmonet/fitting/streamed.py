@@ -33,7 +33,7 @@ from elmonet.forms.transforms import Affine
 from elmonet.memory import available, block_rows, bytes_of
 from elmonet.progress import Progress, progress_bar
 from elmonet.solve import Ridge
-from elmonet.solve.problem import Span
+from elmonet.solve.problem import Span, power_of_two
 from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
 from elmonet.store import digest, read, write
@@ -149,19 +149,28 @@ _SETTLED = 2  # functions, in units of p1, after which the kind of sums is decid
 class BlockFit:
     """A fit that can be continued: forms, features, and sums over all functions so far.
 
-    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs.
+    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs. If
+    squares of the `first` outputs overflow or vanish, all outputs are multiplied by a power of two.
     """
 
-    def __init__(self, inputs: InputForm, outputs: OutputForm, branch: Any, trunk: Any, solver: Any):
+    def __init__(
+        self,
+        inputs: InputForm,
+        outputs: OutputForm,
+        branch: Any,
+        trunk: Any,
+        solver: Any,
+        first: np.ndarray | None = None,
+    ):
         refuse_learning(branch, "branch")
         refuse_learning(trunk, "trunk")
         self.outputs, self.trunk, self.solver = outputs, trunk, solver
         width = fit_features(branch, inputs.seen(np.ones((1, *inputs.shape)))).shape[1]
-        span = None
+        span, g = None, 1.0 if first is None else power_of_two(first)
         if "outputs" not in learns_from(trunk):
             P = outputs.seen()
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
-        self.block_features = BlockFeatures(inputs, outputs, branch, width, span)
+        self.block_features = BlockFeatures(inputs, outputs, branch, width, span, g)
         kind = getattr(solver, "sums", "auto")
         self.settled = kind != "auto"
         self.sums: Any = self._task(GramSums if kind == "gram" else TriangularSums).empty()
@@ -214,17 +223,20 @@ class BlockFit:
             arrays["basis"] = r.span.Q
         if r.outputs.sizes is not None:
             arrays["sizes"] = r.outputs.sizes
+        if r.g != 1:
+            arrays["g"] = np.array(r.g)
         settings = repr(sorted(record.items(), key=str)) + str(r.inputs.logarithms)
         return settings + digest([arrays[name] for name in sorted(arrays)])
 
     def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return what a file needs to resume; the sums go to `arrays`."""
         arrays |= {f"sums.{name}": array for name, array in self.sums.arrays().items()}
-        return {"method": self.sums.method, "settled": self.settled}
+        return {"method": self.sums.method, "settled": self.settled, "g": self.block_features.g}
 
     def resume(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Replace the sums by those of a file."""
         self.settled = state["settled"]
+        self.block_features = replace(self.block_features, g=state.get("g", 1.0))
         kind = GramSums if state["method"] == GramSums.method else TriangularSums
         stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
         self.sums = kind.of(stored)
@@ -234,13 +246,14 @@ class BlockFit:
     ) -> tuple[FittedOperator, Any, np.ndarray, Span]:
         """Return the fitted operator, and factor, alphas and span for a leave-one-out pass."""
         P, sums, span, trunk = self.outputs.seen(), self.sums, self.block_features.span, self.trunk
+        g = self.block_features.g
         if span is None:
-            trunk = fit_map(clone(self.trunk), P, sums.outputs())
+            trunk = fit_map(clone(self.trunk), P, sums.outputs() / g)
             span = Span(features_of(trunk, P, "trunk"))
             sums = sums.projected(span.Q)
         if alpha is None and self.functions < _REGROWTH * self._choice[1]:
             alpha = self._choice[0]
-        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha, groups=groups)
+        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha, groups=groups, g=g)
         if solution.path is not None:
             self._choice = solution.alpha, self.functions
         operator = Operator.of(self.block_features.branch, trunk, solution, features_of(trunk, P, "trunk"))

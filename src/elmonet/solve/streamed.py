@@ -33,21 +33,27 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def solve_sums(
-    sums: Sums, span: Span, solver: Any, *, alpha: float | None = None, groups: np.ndarray | None = None
+    sums: Sums,
+    span: Span,
+    solver: Any,
+    *,
+    alpha: float | None = None,
+    groups: np.ndarray | None = None,
+    g: float = 1.0,
 ) -> tuple[Solution, Factor, np.ndarray]:
     """Return the solution for sums of the outputs in the trunk's basis, its factor, and alphas to compare.
 
     As long as the sums hold the functions themselves, this is the ordinary fit with exact leave-one-out.
     Otherwise ``Ridge("loo")`` chooses by GCV, the expected error is "gcv", and a second pass with
     `StreamedLeaveOneOut` is needed. `alpha` overrides the solver's. `groups` (N,) are the groups of the
-    functions, in the order in which the sums got them.
+    functions, in the order in which the sums got them; `g` is the number by which outputs were multiplied.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
     rows = sums.rows if isinstance(sums, TriangularSums) and sums.functions else None
     if rows is not None:
         chosen = solver if alpha is None else Ridge(alpha)
-        solution = chosen.solve_problem(Problem(span, *rows, groups=groups))
+        solution = chosen.solve_problem(Problem(span, *rows, g=g, groups=groups))
         assert solution.fit is not None
         factor: Any = solution.fit.factor  # None if nothing was fitted; not needed then
         return solution, factor, np.array([solution.alpha])
@@ -63,7 +69,7 @@ def solve_sums(
     best = path.best()
     found = float(path.alphas[best])
     solution = Solution(
-        **lifted(span, path.factor.coefficients(None, found)),
+        **lifted(span, path.factor.coefficients(None, found) / g),
         rank_T=span.rank,
         rank_B=path.factor.rank,
         cutoff=path.factor.cutoff,
