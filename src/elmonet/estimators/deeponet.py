@@ -148,7 +148,8 @@ class ELMDeepONet(OperatorEstimator):
         sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.
-        sample_weight : (N,), weight of each function.
+        sample_weight : (N,), weight of each function. One of weight 2 counts as if it were there twice; both
+            are left out together, and its error counts twice in the expected error.
         groups : (N,), labels of functions that belong together, such as the number of the run they come from:
             they are left out together. By default, steps of trajectories and near repeats are found.
 

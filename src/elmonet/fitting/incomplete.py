@@ -61,7 +61,7 @@ def fit_with_gaps(
         )
     w, g = np.ones(len(Z)) if weights is None else weights, power_of_two(y)
     y = y.astype(float) * g
-    data = _Gappy(_branch_features(branch, Z) * w, known, y * w[:, None], alpha)
+    data = _Gappy(_branch_features(branch, Z) * w, known, y * w[:, None], alpha, weights)
     filled, near, whole = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None], None, False
     looks = 2 if "outputs" in learns_from(trunk) else 1
     if looks > 1:
@@ -118,7 +118,7 @@ def fit_scattered(
         # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
         span = Span(features_of(trunk, places, "trunk").astype(float) / np.sqrt(n))
         known = AtScatteredPoints(span.Q * np.sqrt(n), index, n)
-        problem = Unaligned(known, spectrum, values.astype(float))
+        problem = Unaligned(known, spectrum, values.astype(float), weights)
         choice = problem.choose(alpha, near)
         if best is None or choice.error < best[0].error:
             gained = best is None or choice.error < _GAIN * best[0].error
@@ -140,18 +140,25 @@ def degrees(d: int, known: float) -> list[int]:
 
 
 class _Gappy:
-    """Outputs y (N, M) with gaps, and the features B (p1, N) of their inputs."""
+    """Outputs y (N, M) with gaps, and the features B (p1, N) of their inputs, both times `roots` (N,)."""
 
-    def __init__(self, B: np.ndarray, known: np.ndarray, y: np.ndarray, alpha: float | None):
-        self.known, self.y, self.alpha = known, y, alpha
+    def __init__(
+        self,
+        B: np.ndarray,
+        known: np.ndarray,
+        y: np.ndarray,
+        alpha: float | None,
+        roots: np.ndarray | None,
+    ):
+        self.known, self.y, self.alpha, self.roots = known, y, alpha, roots
         self.features = FeatureGram(B)
 
     def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
         """Return the problem at some of the points, with an orthonormal basis Q of the trunk there."""
         known, y = self.known[:, points], self.y[:, points]
         if solved_directly(Q, known, self.features, self.alpha):
-            return Gaps(Q, known, self.features, y)
-        return Unaligned(WithGaps(Q, known), self._spectrum, y[known])
+            return Gaps(Q, known, self.features, y, self.roots)
+        return Unaligned(WithGaps(Q, known), self._spectrum, y[known], self.roots)
 
     def filled(self, Q: np.ndarray, choice: Choice) -> np.ndarray:
         """Return the outputs with gaps filled by a fit with this basis."""
