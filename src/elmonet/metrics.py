@@ -59,20 +59,24 @@ def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
     return -relative_l2(estimator.predict(X), y)
 
 
-def relative_errors(residuals: np.ndarray, norms: np.ndarray, points: int) -> np.ndarray:
+def relative_errors(
+    residuals: np.ndarray, norms: np.ndarray, points: int, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return the relative error of each function, from norms of residuals (..., N) and of outputs (N,).
 
     Outputs at a single point are numbers, some of them near zero by chance; there all functions are relative
-    to the same root mean square.
+    to the same root mean square. A function with `weights` (N,) 2 counts as if it were there twice.
     """
     if points == 1:
-        return residuals / (np.sqrt(np.mean(norms**2)) or 1.0)
-    return residuals / reference_norms(norms)
+        return residuals / (root_mean_square(norms, weights) or 1.0)
+    return residuals / reference_norms(norms, weights)
 
 
-def overall(errors: np.ndarray, points: int) -> Any:
+def overall(errors: np.ndarray, points: int, weights: np.ndarray | None = None) -> Any:
     """Return the overall error of `relative_errors` (..., N): the mean, or for one point the RMS."""
-    return np.sqrt(np.mean(errors**2, axis=-1)) if points == 1 else np.mean(errors, axis=-1)
+    if points == 1:
+        return np.sqrt(np.average(errors**2, axis=-1, weights=weights))
+    return np.average(errors, axis=-1, weights=weights)
 
 
 def function_norms(functions: np.ndarray) -> np.ndarray:
@@ -84,11 +88,16 @@ def function_norms(functions: np.ndarray) -> np.ndarray:
     return np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
 
 
-def reference_norms(norms: np.ndarray) -> np.ndarray:
+def reference_norms(norms: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the norms to divide by: zeros become the root mean square of the rest (1 if all are zero)."""
     zero = norms == 0
     if not zero.any():
         return norms
-    rest = norms[~zero]
-    top = rest.max() if rest.size else 1.0
-    return np.where(zero, top * np.sqrt(np.mean((rest / top) ** 2)) if rest.size else 1.0, norms)
+    rest = root_mean_square(norms[~zero], None if weights is None else weights[~zero])
+    return np.where(zero, rest or 1.0, norms)
+
+
+def root_mean_square(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return the root mean square, safe from overflow and underflow; 0 for no values."""
+    top = float(np.abs(values).max(initial=0.0))
+    return top * float(np.sqrt(np.average((values / top) ** 2, weights=weights))) if top else 0.0

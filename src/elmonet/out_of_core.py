@@ -59,6 +59,7 @@ def fit_blocks(
     s: Any,
     points: Any = None,
     *,
+    groups: Any = None,
     memory: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
@@ -72,6 +73,9 @@ def fit_blocks(
     model : an `ELMDeepONet` whose branch needs no training functions.
     u, s : (N, ...) and (N, M): memory maps, zarr or HDF5 arrays, or anything that gives rows by slicing.
     points : (M, d), as in `ELMDeepONet.fit`.
+    groups : (N,), labels of functions that are left out together, as in `ELMDeepONet.fit`. By default, steps
+        of trajectories and near repeats are found in data of up to 32 MB. In more data they are looked for
+        in a sample: if there are any, a warning asks for labels, and no error is stated.
     memory : memory limit of the process, in bytes or as "2GB"; by default half of what is free.
     checkpoint : file that is written at intervals; if it exists, the fit resumes from it.
     keep_checkpoint : keep that file when the fit is done, until the model is saved.
@@ -82,7 +86,7 @@ def fit_blocks(
     -------
     model : the same model, fitted.
     """
-    how = {"memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
+    how = {"groups": groups, "memory": memory, "checkpoint": checkpoint, "keep_checkpoint": keep_checkpoint}
     return model._fit_stored(
         u, s, points_once(model.points, points, "ELMDeepONet"), workers=workers, progress=progress, **how
     )

@@ -18,6 +18,7 @@ from elmonet import (
 from elmonet.data.lazy import Blocks
 from elmonet.fitting.streamed import Checkpoint
 from elmonet.memory import block_rows, bytes_of
+from elmonet.store import read, write
 
 pytestmark = pytest.mark.numerics
 
@@ -125,9 +126,9 @@ def test_a_checkpoint_is_gone_on_from(data, tmp_path, monkeypatch):
         data.points,
         checkpoint=path,
         workers=2,
-        progress=lambda *told: seen.append(told[1]),
+        progress=lambda *told: seen.append(told[:2]),
     )
-    assert seen[0] > 100
+    assert next(done for what, done in seen if what.startswith("summing up")) > 100
     whole = fit_blocks(model(**settings), data.u_train, data.s_train, data.points, workers=2)
     np.testing.assert_array_equal(resumed.W_, whole.W_)
     assert not path.exists()
@@ -138,7 +139,9 @@ def test_a_checkpoint_of_something_else_is_refused(what, data, tmp_path, monkeyp
     path = tmp_path / "fit.ckpt"
     u, s, points = data.u_train, data.s_train, data.points
     first = model(scale_inputs=False).partial_fit(u[:200], s[:200], points=points)
-    Checkpoint(path, Blocks(u, s, 50)).write(first._blocks)
+    checkpoint = Checkpoint(path, Blocks(u, s, 50))
+    checkpoint.record(0, u[:200], s[:200])
+    checkpoint.write(first._blocks)
     changed = model(scale_inputs=False)
     if what == "data":
         s = s + 1
@@ -154,9 +157,59 @@ def test_a_checkpoint_of_something_else_is_refused(what, data, tmp_path, monkeyp
         content = bytearray(path.read_bytes())
         content[-100] ^= 1
         path.write_bytes(content)
-    expected = {"kind": "is a model", "damage": "damaged"}.get(what, f"its {what} differ")
+    expected = {"kind": "is a model", "damage": "damaged"}.get(what, f"with other {what}")
     with pytest.raises(FileError, match=expected):
         fit_blocks(changed, u, s, points, checkpoint=path)
+
+
+def written(path, u, s, points, functions, rows):
+    """A checkpoint of the first functions, in blocks of so many rows."""
+    fit, checkpoint = model(scale_inputs=False), Checkpoint(path, Blocks(u, s, rows))
+    for start in range(0, functions, rows):
+        own = slice(start, min(start + rows, functions))
+        fit.partial_fit(u[own], s[own], points=points if start == 0 else None)
+        checkpoint.record(start, u[own], s[own])
+    checkpoint.write(fit._blocks)
+
+
+@pytest.mark.parametrize("what", ["two outputs", "an input", "two functions swapped", "the sign of zero"])
+def test_a_checkpoint_knows_all_that_was_read(what, data, tmp_path):
+    """Only the first and the last function were compared: 598 of 600 could change."""
+    path, u, s = tmp_path / "fit.ckpt", data.u_train.copy(), data.s_train.copy()
+    u[:, 0] = 0.0
+    written(path, u, s, data.points, 200, 64)
+    if what == "two outputs":
+        s[[17, 18], 3] += 1e-9
+    elif what == "an input":
+        u[150, 2] *= 1 + 1e-15
+    elif what == "two functions swapped":
+        u[[3, 4]], s[[3, 4]] = u[[4, 3]], s[[4, 3]]
+    else:
+        u[5, 0] = -0.0
+    with pytest.raises(FileError, match="with other data: of the 200 functions"):
+        fit_blocks(model(scale_inputs=False), u, s, data.points, checkpoint=path)
+
+
+@pytest.mark.parametrize("rows", [1, 30, 4096])
+def test_a_checkpoint_resumes_with_blocks_of_another_size(rows, data, tmp_path, monkeypatch):
+    """And what was not read yet may change."""
+    path, u, s = tmp_path / "fit.ckpt", data.u_train, data.s_train.copy()
+    written(path, u, s, data.points, 200, 64)
+    s[200:-1] += 1.0
+    monkeypatch.setattr("elmonet.memory._MOST_ROWS", rows)
+    resumed = fit_blocks(model(Ridge(1e-3), scale_inputs=False), u, s, data.points, checkpoint=path)
+    whole = model(Ridge(1e-3), scale_inputs=False).fit(u, s, points=data.points)
+    assert difference(resumed, whole, data.u_test) < 1e-8
+
+
+def test_a_checkpoint_without_a_fingerprint_is_refused(data, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    written(path, data.u_train, data.s_train, data.points, 200, 64)
+    header, arrays = read(path)
+    del header["content"]
+    write(path, header, arrays)
+    with pytest.raises(FileError, match=r"no fingerprint.*0.2 and before.*Remove the file"):
+        fit_blocks(model(scale_inputs=False), data.u_train, data.s_train, data.points, checkpoint=path)
 
 
 def test_a_wrong_number_is_named_by_its_index(data):

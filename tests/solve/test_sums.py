@@ -39,7 +39,8 @@ def test_the_ridge_is_that_of_the_whole(kind, alpha, size):
     residual = np.linalg.norm(whole.W @ B - G) ** 2
     assert reduced.sweep(None, np.array([alpha]), ONE).squared[0] == pytest.approx(residual, rel=1e-9)
     h = np.diag(B.T @ np.linalg.solve(B @ B.T + alpha * np.eye(P1), B))
-    np.testing.assert_allclose(reduced.leverage(B, alpha), h, rtol=1e-9)
+    half = reduced.half(reduced.rotated(B), alpha)
+    np.testing.assert_allclose(np.sum(half**2, axis=0), h, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,6 +80,14 @@ def test_solved(kind, solver):
         ]
         alpha, error = left_out.best(sum(parts))
         assert error == pytest.approx(Ridge(alpha).solve(T, B, outputs).loo_error, rel=1e-8)
+        groups, norms = np.arange(N) // 4, np.linalg.norm(outputs, axis=0)  # each in one of the parts
+        parts = [
+            left_out.totals(B[:, own], QtG[:, own], outside[own], norms[own], groups[own])
+            for own in np.split(np.arange(N), [12, 40])
+        ]
+        alpha, error = left_out.best(sum(parts))
+        grouped = Ridge(alpha).solve(T, B, outputs, groups=groups)
+        assert error == pytest.approx(grouped.expected_error, rel=1e-8)
 
 
 def test_only_these_solvers():

@@ -14,16 +14,18 @@ pytestmark = [pytest.mark.numerics, pytest.mark.filterwarnings("ignore::elmonet.
 ONE = np.ones((1, 1))
 
 
-def refits(B, G, alphas):
-    """``||g_i - C_(without i) b_i||`` for B (p1, N) and G (r, N), at every alpha: (alphas, N)."""
+def refits(B, G, alphas, groups=None):
+    """``||g_i - C b_i||`` with C fitted without i, or its group, at every alpha: (alphas, N)."""
     N, found = B.shape[1], np.empty((len(alphas), B.shape[1]))
+    groups = np.arange(N) if groups is None else groups
     with mp.workdps(80):
         for i in range(N):
-            rest = [j for j in range(N) if j != i]
+            rest = np.flatnonzero(groups != groups[i])
             own, g = mp.matrix(B[:, [i]].tolist()), mp.matrix(G[:, [i]].tolist())
             others, outputs = mp.matrix(B[:, rest].tolist()), mp.matrix(G[:, rest].tolist())
             for j, alpha in enumerate(alphas):
-                found[j, i] = float(mp.norm(g - outputs * _weights(others, own, alpha)))
+                predicted = outputs * _weights(others, own, alpha) if len(rest) else 0 * g
+                found[j, i] = float(mp.norm(g - predicted))
     return found
 
 
@@ -56,18 +58,20 @@ def hard_case(rng, largest=8):
     return B, (rng.normal(size=(r, p1)) @ B if rng.random() < 0.3 else G)
 
 
-def factors(B, alphas):
+def factors(B, alphas, groups=None):
     """All that can be asked at alphas, with those that they resolve, if any."""
     p1, N = B.shape
     largest = np.linalg.norm(B, 2) ** 2
     resolved = alphas[alphas > 2 * gram_rounding(B.shape) * largest]
-    yield Spectral(Spectrum.from_svd(B, 0.0)), alphas
+    yield Spectral(Spectrum.from_svd(B, 0.0), groups), alphas
     if p1 >= N:
-        yield Spectral(Spectrum.from_gram(B)), resolved
+        yield Spectral(Spectrum.from_gram(B), groups), resolved
+    if p1 < N:
+        yield Primal(B, groups), resolved
+    if groups is not None:
+        return
     if 1 < N <= p1:
         yield Tridiagonal(B), resolved
-    if p1 < N:
-        yield Primal(B), resolved
     for alpha in resolved:
         yield AtOneAlpha(B, alpha), np.array([alpha])
 
@@ -94,12 +98,40 @@ def test_what_is_trusted_is_true(seed):
             np.testing.assert_allclose(residuals, norms_at, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_trusted_of_groups_is_true(seed):
+    """Small eigenvalues of ``I - H_gg`` were lifted to eps of the largest, and errors shrank with alpha."""
+    rng = np.random.default_rng(seed)
+    B, G = hard_case(rng)
+    groups = rng.integers(0, max(2, B.shape[1] // 2), B.shape[1])
+    if seed % 3 == 0:  # repeated functions are left out together
+        groups = np.unique(B.round(12), axis=1, return_inverse=True)[1].ravel()
+    alphas = np.linalg.norm(B, 2) ** 2 * 10.0 ** np.array([-33, -29, -27, -24, -18, -11.5, 0])
+    norms = np.linalg.norm(G, axis=0)
+    exact = dict(zip(alphas, np.mean(refits(B, G, alphas, groups) / norms, axis=1), strict=True))
+    for factor, some in factors(B, alphas, groups):
+        swept = factor.sweep(G, some, ONE)
+        found = np.mean(swept.left_out / norms, axis=1)
+        believed = trusted(swept.doubt, found)
+        expected = np.array([exact[a] for a in some])
+        np.testing.assert_allclose(found[believed], expected[believed], rtol=2e-3, atol=2e-9)
+        if not isinstance(factor, Primal):
+            assert believed[some >= 1e-24 * some[-1]].all()
+        by_rows = factor.sweep(G, some, np.ones((len(G), 1)))  # an alpha for each row of C
+        np.testing.assert_allclose(by_rows.left_out[believed], swept.left_out[believed], rtol=1e-3, atol=1e-9)
+        for alpha, norms_at in zip(some, swept.left_out, strict=True):
+            residuals = np.linalg.norm(factor.left_out(G, alpha), axis=0)
+            np.testing.assert_allclose(residuals, norms_at, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_the_choice_is_among_what_is_true(seed):
+def test_the_choice_is_among_what_is_true(seed, grouped):
     """The error that is reported is the true one at the alpha that was chosen."""
     B, G = hard_case(np.random.default_rng(1000 + seed))
-    solution = Ridge("loo").solve(np.eye(len(G)), B, G)
-    true = np.mean(refits(B, G, [solution.alpha])[0] / np.linalg.norm(G, axis=0))
+    groups = np.arange(B.shape[1]) // 2 if grouped else None
+    solution = Ridge("loo").solve(np.eye(len(G)), B, G, groups=groups)
+    true = np.mean(refits(B, G, [solution.alpha], groups)[0] / np.linalg.norm(G, axis=0))
     if len(G) > 1:  # else outputs are numbers, and their error is that of all together
         assert solution.expected_error == pytest.approx(true, rel=2e-3, abs=2e-9)
 

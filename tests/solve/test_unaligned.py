@@ -121,6 +121,39 @@ def test_where_the_basis_is_zero_so_is_what_fills_the_gaps(monkeypatch, together
     np.testing.assert_allclose(fit.C, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_point_that_only_a_held_out_function_knows(monkeypatch, together):
+    """It was an empty system. Nothing is known there: the fit without the function predicts zero."""
+    monkeypatch.setattr("elmonet.solve.gaps._MAX_JOINT_GAPS", 10**6 if together else 0)
+    rng, Q, B, G = made(40, 30, M)
+    known = rng.random(G.shape) < 0.8
+    known[1:, 4] = False
+    known[0] = True
+    found = Gaps(Q, known, FeatureGram(B), G).choose(0.1).error
+    errors = []
+    for fitted in folds(30):
+        function, place = np.nonzero(known & fitted[:, None])
+        C = dense(Q[place], B, function, G[function, place], 0.1)
+        missed = np.where(known, (Q @ C @ B).T - G, 0.0)[~fitted]
+        errors += list(
+            np.linalg.norm(missed, axis=1) / np.linalg.norm(np.where(known, G, 0.0)[~fitted], axis=1)
+        )
+    assert found == pytest.approx(np.mean(errors), rel=1e-8)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_functions_without_values_are_held_out_in_vain(direct):
+    _, Q, B, G = made(12, 4)
+    known = np.zeros(G.shape, bool)
+    known[1] = True
+    features = FeatureGram(B)
+    problem = Gaps(Q, known, features, G)
+    if not direct:
+        problem = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known])
+    for rough in (True, False):
+        assert np.isfinite(problem.choose(rough=rough).error)
+
+
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_held_out_functions_choose_alpha(shape, direct):

@@ -148,7 +148,8 @@ class ELMDeepONet(OperatorEstimator):
         sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.
-        sample_weight : (N,), weight of each function.
+        sample_weight : (N,), weight of each function. One of weight 2 counts as if it were there twice; both
+            are left out together, and its error counts twice in the expected error.
         groups : (N,), labels of functions that belong together, such as the number of the run they come from:
             they are left out together. By default, steps of trajectories and near repeats are found.
 
@@ -163,10 +164,10 @@ class ELMDeepONet(OperatorEstimator):
                 "give data.u_train and data.s_train."
             )
         if any(is_dask(A) or is_stored(A) for A in (X, y)):
-            for name, given in (("sample_weight", sample_weight), ("groups", groups), ("lift", self.lift)):
+            for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
                 if given is not None:
                     raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
-            return self._fit_stored(X, y, points, sensors)
+            return self._fit_stored(X, y, points, sensors, groups=groups)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
         return self._fit_training(understand(self, X, y, points, gaps=gaps, lift=self.lift, **data))
@@ -232,6 +233,11 @@ class ELMDeepONet(OperatorEstimator):
 
     def merge(self, other: ELMDeepONet) -> Self:
         """Add the functions of another model, `other`, with the same features, both fitted in blocks."""
+        if self is other or (self._blocks is not None and self._blocks is other._blocks):
+            raise InputError(
+                "merge adds the functions of another model: with itself, each would count twice. If that is "
+                "wanted, merge a copy: model.merge(copy.deepcopy(model))."
+            )
         if self._blocks is None or other._blocks is None:
             raise InputError(f"merge joins {_NO_SUMS}")
         self._blocks.merge(other._blocks)
@@ -312,7 +318,7 @@ class ELMDeepONet(OperatorEstimator):
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
-        return BlockFit(*self._settings().prepare(training, scale))
+        return BlockFit(*self._settings().prepare(training, scale), training.y)
 
     def _to_store(
         self, *, weights: bool, sums: bool, bands: bool, inputs: bool

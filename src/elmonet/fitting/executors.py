@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from elmonet.data.lazy import Blocks, checked_rows
+from elmonet.data.lazy import Blocks, checked_rows, read_rows
 from elmonet.errors import InputError
 from elmonet.features.base import features
 from elmonet.fitting.recipe import describe_map, restore_map
@@ -34,13 +34,17 @@ from elmonet.solve.streamed import StreamedLeaveOneOut, Sums
 
 @dataclass(frozen=True)
 class BlockFeatures:
-    """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs."""
+    """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs.
+
+    Outputs are multiplied by `g`, a power of two.
+    """
 
     inputs: InputForm
     outputs: OutputForm
     branch: Any
     width: int  # p1, of the branch's features
     span: Span | None
+    g: float = 1.0
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Return B (p1, n) of input rows X (n, ...)."""
@@ -48,7 +52,7 @@ class BlockFeatures:
 
     def coordinates(self, y: np.ndarray, span: Span | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return G (q, n) of output rows y (n, c M), the norms outside the basis, and all norms."""
-        y = y.astype(float, copy=False)
+        y = y.astype(float, copy=False) if self.g == 1 else y * self.g
         norms = function_norms(y)
         if span is None:
             return y.T, np.zeros(len(y)), norms
@@ -66,14 +70,12 @@ class BlockFeatures:
     def __getstate__(self) -> tuple[Any, ...]:
         arrays: dict[str, np.ndarray] = {}
         record = describe_map(self.branch, "branch", arrays, weights=False)
-        return self.inputs, self.outputs, record, arrays, self.width, self.span
+        return self.inputs, self.outputs, record, arrays, self.width, self.span, self.g
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        inputs, outputs, record, arrays, width, span = state
+        inputs, outputs, record, arrays, *rest = state
         branch = restore_map(record, "branch", arrays)
-        for name, value in zip(
-            self.__dataclass_fields__, (inputs, outputs, branch, width, span), strict=True
-        ):
+        for name, value in zip(self.__dataclass_fields__, (inputs, outputs, branch, *rest), strict=True):
             object.__setattr__(self, name, value)
 
 
@@ -88,7 +90,7 @@ class InputMoments:
         """Return moments of no functions."""
         return Moments()
 
-    def add(self, moments: Moments, X: np.ndarray, y: Any) -> None:
+    def add(self, moments: Moments, start: int, X: np.ndarray, y: Any) -> None:
         """Add inputs X."""
         moments.add(self.inputs.seen(self.inputs.arranged(X)))
 
@@ -107,7 +109,7 @@ class SumTask:
         q = len(r.outputs.places()) if r.span is None else r.span.rank
         return self.kind(r.width, q)
 
-    def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, sums: Sums, start: int, X: np.ndarray, y: np.ndarray) -> None:
         """Add inputs X and outputs y."""
         self.block_features.add(sums, *self.block_features.rows(X, y))
 
@@ -125,24 +127,64 @@ class Totals:
 
 @dataclass(frozen=True)
 class LeaveOutTask:
-    """Third pass: leave-one-out errors at a few alphas."""
+    """Third pass: leave-one-out errors at a few alphas; `groups` are those of the functions as they come."""
 
     block_features: BlockFeatures
     left_out: StreamedLeaveOneOut
     span: Span
+    groups: np.ndarray | None = None
     needs_outputs = True
 
     def empty(self) -> Totals:
         """Return totals of no functions."""
         return Totals()
 
-    def add(self, totals: Totals, X: np.ndarray, y: np.ndarray) -> None:
+    def add(self, totals: Totals, start: int, X: np.ndarray, y: np.ndarray) -> None:
         """Add inputs X and outputs y."""
         X, y = self.block_features.rows(X, y)
         G, outside, norms = self.block_features.coordinates(y, self.span)
-        totals.values = totals.values + self.left_out.totals(
-            self.block_features.features(X), G, outside, norms
+        groups = None if self.groups is None else self.groups[start : start + len(y)]
+        B = self.block_features.features(X)
+        totals.values = totals.values + self.left_out.totals(B, G, outside, norms, groups)
+
+
+def whole_groups(groups: np.ndarray, rows: int) -> tuple[np.ndarray, list[int]]:
+    """Return an order of functions in which groups (N,) follow each other, and where to cut it into blocks.
+
+    Blocks hold whole groups: about `rows` functions, more where a group has more. Groups are in the order of
+    their first functions, so that those which are stored one after the other are read so.
+    """
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.lexsort((np.arange(len(groups)), first[number]))
+    starts, taken = [0], 0
+    for size in np.bincount(np.unique(first[number], return_inverse=True)[1]).tolist():
+        if taken > starts[-1] and taken + size > starts[-1] + rows:
+            starts.append(taken)
+        taken += size
+    return order, starts
+
+
+@dataclass(frozen=True)
+class ReorderedBlocks(Blocks):
+    """Blocks of functions in another order, cut at `cuts`; only runs of neighbours are read together."""
+
+    order: np.ndarray
+    cuts: list[int]
+
+    def starts(self, begin: int = 0) -> Any:
+        """Return the place of the first function of each block."""
+        return self.cuts
+
+    def read(self, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return inputs and outputs of the block that begins at place `start`."""
+        after = self.cuts.index(start) + 1
+        own = self.order[start : self.cuts[after] if after < len(self.cuts) else None]
+        runs = np.split(own, np.flatnonzero(np.diff(own) != 1) + 1)
+        X, y = (
+            np.concatenate([read_rows(A, int(run[0]), int(run[-1]) + 1, name) for run in runs])
+            for A, name in ((self.u, "X"), (self.s, "y"))
         )
+        return X, y
 
 
 _BLOCKS_PER_ROUND = 16  # blocks that each worker takes before its results are merged
@@ -156,18 +198,33 @@ class OnThreads:
         self.blocks, self.workers, self.hook = blocks, workers, hook
         self.functions = blocks.functions
 
-    def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first n functions."""
-        return Blocks(self.blocks.u, self.blocks.s, n).read(0)
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return functions from `start` to `stop`."""
+        return Blocks(self.blocks.u, self.blocks.s, stop - start).read(start)
+
+    def by_groups(self, groups: np.ndarray) -> tuple[OnThreads, np.ndarray]:
+        """Return the same functions in blocks of whole groups (N,), and their order."""
+        order, cuts = whole_groups(groups, self.blocks.rows)
+        blocks = ReorderedBlocks(self.blocks.u, self.blocks.s, self.blocks.rows, order, cuts)
+        return OnThreads(blocks, self.workers, self.hook), order
 
     def all_threads(self) -> Any:
         """Return a context in which BLAS may use as many threads as there are workers."""
         return threadpool_limits(self.workers)
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
+    def reduce(
+        self,
+        what: str,
+        task: Any,
+        *,
+        into: Any = None,
+        begin: int = 0,
+        look: Callable[..., None] | None = None,
+        after: Callable[[], None] | None = None,
+    ) -> Any:
         """Run a task over all blocks from function `begin` on, and merge the results into `into`.
 
-        `after` is called after each round of blocks.
+        ``look(start, X, y)`` is called with each block, by the threads; `after` after each round of blocks.
         """
         total = task.empty() if into is None else into
         starts, started = list(self.blocks.starts(begin)), perf_counter()
@@ -177,30 +234,32 @@ class OnThreads:
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
                 speed = f", {rate:,.0f} per second" if i else ""
                 self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
-            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers]):
+            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers], look):
                 total.merge(part)
             if after is not None:
                 after()
         return total
 
-    def _on_workers(self, task: Any, starts: list[int]) -> list[Any]:
+    def _on_workers(self, task: Any, starts: list[int], look: Any) -> list[Any]:
         """Run worker w on blocks w, w + workers, ...; return the results in the order of the workers."""
         shares = [share for w in range(self.workers) if (share := starts[w :: self.workers])]
         if len(shares) == 1:
-            return [self._run(task, shares[0])]
+            return [self._run(task, shares[0], look)]
 
         def beside(share: list[int]) -> Any:
             with beside_others():
-                return self._run(task, share)
+                return self._run(task, share, look)
 
         with ThreadPoolExecutor(len(shares)) as pool:
             return list(pool.map(beside, shares))
 
-    def _run(self, task: Any, starts: list[int]) -> Any:
+    def _run(self, task: Any, starts: list[int], look: Any) -> Any:
         part = task.empty()
         for start in starts:
             X, y = self.blocks.read(start) if task.needs_outputs else (self.blocks.inputs(start), None)
-            task.add(part, X, y)
+            if look is not None:
+                look(start, X, y)
+            task.add(part, start, X, y)
         return part
 
 
@@ -223,16 +282,22 @@ class OnDask:
         self.s = s.rechunk({0: self.u.chunks[0], **dict.fromkeys(range(1, s.ndim), -1)})
         self.starts = [int(start) for start in np.cumsum([0, *self.u.chunks[0][:-1]])]
 
-    def head(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first n functions."""
-        X, y = (np.asarray(part[:n].compute()) for part in (self.u, self.s))
-        return checked_rows(X, 0, "X"), checked_rows(y, 0, "y")
+    def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return functions from `start` to `stop`."""
+        X, y = (np.asarray(part[start:stop].compute()) for part in (self.u, self.s))
+        return checked_rows(X, start, "X"), checked_rows(y, start, "y")
+
+    def by_groups(self, groups: np.ndarray) -> tuple[OnDask, np.ndarray]:
+        """Return the same functions in blocks of whole groups (N,), and their order."""
+        order, cuts = whole_groups(groups, max(self.u.chunks[0]))
+        sizes = tuple(np.diff([*cuts, len(order)]).tolist())
+        return OnDask(self.u[order].rechunk({0: sizes}), self.s[order]), order
 
     def all_threads(self) -> Any:
         """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, after: Any = None) -> Any:
+    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0) -> Any:
         """Run a task over all blocks, and merge the results into `into`."""
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))
@@ -255,7 +320,7 @@ def _run(task: Any, start: int, X: np.ndarray, y: np.ndarray | None) -> Any:
     part = task.empty()
     X = checked_rows(np.asarray(X), start, "X")
     with threadpool_limits(1):
-        task.add(part, X, None if y is None else checked_rows(np.asarray(y), start, "y"))
+        task.add(part, start, X, None if y is None else checked_rows(np.asarray(y), start, "y"))
     return part
 
 

@@ -96,7 +96,7 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         B, G = B * weights, G * weights
     sizes = None if outputs.logs is None else log_sizes(y, weights)
     groups = None if training.groups is None else training.groups.numbers
-    solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors)
+    solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors, roots=weights)
     operator = Operator.of(branch, trunk, solution, T)
     if outputs.logs is not None:
         fitted = product(product(operator.basis, operator.C), B).T
@@ -118,12 +118,14 @@ def _in_units_of_outputs(
 ) -> Solution:
     """Return a solution for logarithms, fitted (N, M), with its errors in units of the outputs y (N, M)."""
     weight = 1.0 if weights is None else weights[:, None]
-    residual = np.linalg.norm(outputs.values(fitted / weight) - y) / (np.linalg.norm(y) or 1.0)
+    missed = weight * (outputs.values(fitted / weight) - y)
+    residual = np.linalg.norm(missed) / (np.linalg.norm(weight * y) or 1.0)
     solution = replace(solution, residual=float(residual))
     if solution.error_kind not in LEFT_OUT:
         return replace(solution, expected_error=None, error_kind=None, errors=None)
     errors = outputs.errors(solution.left_out().T / weight, y)
-    return replace(solution, expected_error=float(overall(errors, y.shape[1])), errors=errors)
+    error = overall(errors, y.shape[1], None if weights is None else weights**2)
+    return replace(solution, expected_error=float(error), errors=errors)
 
 
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:

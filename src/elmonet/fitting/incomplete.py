@@ -18,7 +18,7 @@ from elmonet.memory import require_features
 from elmonet.solve import Solution
 from elmonet.solve.gaps import FeatureGram, Gaps, solved_directly
 from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, UnalignedFit, WithGaps, resolved
-from elmonet.solve.problem import Span, lifted
+from elmonet.solve.problem import Span, lifted, power_of_two
 from elmonet.solve.spectral import Spectrum
 
 _WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
@@ -59,8 +59,9 @@ def fit_with_gaps(
             f"{never.size} points have no value in any function (the first: point {never[0]}). Remove them "
             "from y and points."
         )
-    w = np.ones(len(Z)) if weights is None else weights
-    data = _Gappy(_branch_features(branch, Z) * w, known, y.astype(float) * w[:, None], alpha)
+    w, g = np.ones(len(Z)) if weights is None else weights, power_of_two(y)
+    y = y.astype(float) * g
+    data = _Gappy(_branch_features(branch, Z) * w, known, y * w[:, None], alpha, weights)
     filled, near, whole = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None], None, False
     looks = 2 if "outputs" in learns_from(trunk) else 1
     if looks > 1:
@@ -80,7 +81,7 @@ def fit_with_gaps(
         near, filled = first.alpha, data.filled(span.Q, first)
     problem = data.problem(span.Q)
     choice = data.choose_without_trunk(problem, span.Q, near) if whole else problem.choose(alpha, near)
-    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, started))
+    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, g, started))
 
 
 def fit_scattered(
@@ -99,10 +100,10 @@ def fit_scattered(
     learn from outputs, are tried in turn; the first that gains little is the last.
     """
     started, n = perf_counter(), len(Z)
-    w = np.ones(n) if weights is None else weights
+    w, g = np.ones(n) if weights is None else weights, power_of_two(values)
     order = np.argsort(index, kind="stable")
     order = order[w[index[order]] > 0]
-    index, places, values = index[order], places[order], values[order] * w[index[order]]
+    index, places, values = index[order], places[order], values[order] * (w[index[order]] * g)
     spectrum = _spectrum(_branch_features(branch, Z) * w, alpha)
     best: tuple[Choice, Unaligned, Span, Any] | None = None
     near = None
@@ -117,7 +118,7 @@ def fit_scattered(
         # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
         span = Span(features_of(trunk, places, "trunk").astype(float) / np.sqrt(n))
         known = AtScatteredPoints(span.Q * np.sqrt(n), index, n)
-        problem = Unaligned(known, spectrum, values.astype(float))
+        problem = Unaligned(known, spectrum, values.astype(float), weights)
         choice = problem.choose(alpha, near)
         if best is None or choice.error < best[0].error:
             gained = best is None or choice.error < _GAIN * best[0].error
@@ -128,7 +129,7 @@ def fit_scattered(
         break
     assert best is not None
     choice, problem, span, trunk = best
-    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, started))
+    return UnalignedOperator(branch, trunk, _solution(problem.fit(choice), choice, span, g, started))
 
 
 def degrees(d: int, known: float) -> list[int]:
@@ -139,18 +140,25 @@ def degrees(d: int, known: float) -> list[int]:
 
 
 class _Gappy:
-    """Outputs y (N, M) with gaps, and the features B (p1, N) of their inputs."""
+    """Outputs y (N, M) with gaps, and the features B (p1, N) of their inputs, both times `roots` (N,)."""
 
-    def __init__(self, B: np.ndarray, known: np.ndarray, y: np.ndarray, alpha: float | None):
-        self.known, self.y, self.alpha = known, y, alpha
+    def __init__(
+        self,
+        B: np.ndarray,
+        known: np.ndarray,
+        y: np.ndarray,
+        alpha: float | None,
+        roots: np.ndarray | None,
+    ):
+        self.known, self.y, self.alpha, self.roots = known, y, alpha, roots
         self.features = FeatureGram(B)
 
     def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
         """Return the problem at some of the points, with an orthonormal basis Q of the trunk there."""
         known, y = self.known[:, points], self.y[:, points]
         if solved_directly(Q, known, self.features, self.alpha):
-            return Gaps(Q, known, self.features, y)
-        return Unaligned(WithGaps(Q, known), self._spectrum, y[known])
+            return Gaps(Q, known, self.features, y, self.roots)
+        return Unaligned(WithGaps(Q, known), self._spectrum, y[known], self.roots)
 
     def filled(self, Q: np.ndarray, choice: Choice) -> np.ndarray:
         """Return the outputs with gaps filled by a fit with this basis."""
@@ -183,9 +191,10 @@ def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
     return checked_features(fit_features(branch, Z), branch, Z, "branch").T.astype(float)
 
 
-def _solution(fit: UnalignedFit, choice: Choice, span: Span, started: float) -> Solution:
+def _solution(fit: UnalignedFit, choice: Choice, span: Span, g: float, started: float) -> Solution:
+    """Return the solution for outputs that were multiplied by g."""
     return Solution(
-        **lifted(span, fit.C),
+        **lifted(span, fit.C / g),
         rank_T=span.rank,
         rank_B=fit.rank_B,
         cutoff=fit.cutoff,

@@ -50,7 +50,7 @@ def solve(solver: Any, T: np.ndarray, B: np.ndarray, G: np.ndarray, **keywords: 
     """Call ``solver.solve(T, B, G)`` with those of the keywords that the solver takes.
 
     `sizes` are the norms that errors are relative to, `groups` the functions that are left out together,
-    `factors` those of the same B from an earlier solve.
+    `factors` those of the same B from an earlier solve, `roots` the square roots of weights.
     """
     taken = inspect.signature(solver.solve).parameters
     given = {name: value for name, value in keywords.items() if value is not None and name in taken}

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -17,20 +19,21 @@ from threadpoolctl import threadpool_limits
 
 from elmonet.checks import positive_integer
 from elmonet.data.lazy import Blocks, is_dask
-from elmonet.errors import FileError, InputError
+from elmonet.errors import FileError, InputError, NumericsWarning, warn
 from elmonet.features.base import features_of, fit_features, fit_map, learns_from
 from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask, OnDask, OnThreads, SumTask
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import refuse_learning
 from elmonet.fitting.recipe import describe_map
+from elmonet.forms.groups import Groups, find_groups, given_groups
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Affine
 from elmonet.memory import available, block_rows, bytes_of
-from elmonet.progress import progress_bar
+from elmonet.progress import Progress, progress_bar
 from elmonet.solve import Ridge
-from elmonet.solve.problem import Span
+from elmonet.solve.problem import Span, power_of_two
 from elmonet.solve.streamed import StreamedLeaveOneOut, solve_sums, worth_a_triangle
 from elmonet.solve.sums import GramSums, TriangularSums
 from elmonet.store import digest, read, write
@@ -39,15 +42,32 @@ _SECONDS_BETWEEN_WRITES = 20.0
 
 
 class Checkpoint:
-    """The file of an unfinished fit, which belongs to certain data, features and a version of elmonet."""
+    """The file of an unfinished fit, which belongs to certain data, features and a version of elmonet.
+
+    It keeps a fingerprint of every function in the sums: the sum of hashes of its index, input and output,
+    which depends neither on the blocks nor on the order of their reading. A fit that resumes reads these
+    functions once more, which takes a small part of the time of summing them, and compares.
+    """
 
     def __init__(self, path: str | os.PathLike[str], blocks: Blocks):
         self.path, self.blocks = Path(path), blocks
-        self._written = monotonic()
+        self._written, self._content, self._lock = monotonic(), 0, Lock()
 
     def exists(self) -> bool:
         """Return whether there is a state to resume from."""
         return self.path.exists()
+
+    def record(self, start: int, X: np.ndarray, y: np.ndarray) -> None:
+        """Add functions from number `start` on to the fingerprint; threads may call this."""
+        digests = (
+            blake2b(
+                u.tobytes() + s.tobytes(), digest_size=16, salt=(start + i).to_bytes(16, "little")
+            ).digest()
+            for i, (u, s) in enumerate(zip(X, y, strict=True))
+        )
+        found = sum(int.from_bytes(digest, "little") for digest in digests)
+        with self._lock:
+            self._content = (self._content + found) % (1 << 128)
 
     def write_if_due(self, fit: Any) -> None:
         """Write the state if the last write is long enough ago."""
@@ -61,10 +81,11 @@ class Checkpoint:
         if scale is not None:
             arrays |= {"shift": scale.shift, "scale": scale.scale}
         header = {"checkpoint": fit.state(arrays), "belongs_to": self._belongs_to(fit)}
+        header["content"] = f"{self._content:032x}"
         write(self.path, header, arrays)
         self._written = monotonic()
 
-    def resume(self, begin: Any) -> Any:
+    def resume(self, begin: Any, hook: Progress | None = None) -> Any:
         """Return the `BlockFit` of ``begin(scale)`` in the state of the file."""
         header, arrays = read(self.path)
         if not header.get("checkpoint"):
@@ -74,11 +95,31 @@ class Checkpoint:
         for what in now:
             if was.get(what) != now[what]:
                 raise FileError(
-                    f"the checkpoint {str(self.path)!r} belongs to another fit: its {what} differ (there: "
+                    f"the checkpoint {str(self.path)!r} belongs to another fit, with other {what} (there: "
                     f"{was.get(what)}; here: {now[what]}). Remove the file to begin again, or name another."
                 )
         fit.resume(header["checkpoint"], arrays)
+        if "content" not in header:
+            raise FileError(
+                f"the checkpoint {str(self.path)!r} has no fingerprint of the data it has read, as those of "
+                "elmonet 0.2 and before: they may have changed since. Remove the file to begin again."
+            )
+        self._read_again(fit.functions, hook)
+        if header["content"] != f"{self._content:032x}":
+            raise FileError(
+                f"the checkpoint {str(self.path)!r} belongs to another fit, with other data: of the "
+                f"{fit.functions:,} functions that it has read, some have changed since. Remove the file to "
+                "begin again, or name another."
+            )
         return fit
+
+    def _read_again(self, functions: int, hook: Progress | None) -> None:
+        """Take the fingerprint of the first functions."""
+        for start in range(0, functions, self.blocks.rows):
+            if hook is not None:
+                what = f"comparing with the checkpoint: {start:,} of {functions:,} functions"
+                hook(what, start, functions)
+            self.record(start, *(A[: functions - start] for A in self.blocks.read(start)))
 
     def remove(self) -> None:
         """Remove the file of a finished fit."""
@@ -108,19 +149,28 @@ _SETTLED = 2  # functions, in units of p1, after which the kind of sums is decid
 class BlockFit:
     """A fit that can be continued: forms, features, and sums over all functions so far.
 
-    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs.
+    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs. If
+    squares of the `first` outputs overflow or vanish, all outputs are multiplied by a power of two.
     """
 
-    def __init__(self, inputs: InputForm, outputs: OutputForm, branch: Any, trunk: Any, solver: Any):
+    def __init__(
+        self,
+        inputs: InputForm,
+        outputs: OutputForm,
+        branch: Any,
+        trunk: Any,
+        solver: Any,
+        first: np.ndarray | None = None,
+    ):
         refuse_learning(branch, "branch")
         refuse_learning(trunk, "trunk")
         self.outputs, self.trunk, self.solver = outputs, trunk, solver
         width = fit_features(branch, inputs.seen(np.ones((1, *inputs.shape)))).shape[1]
-        span = None
+        span, g = None, 1.0 if first is None else power_of_two(first)
         if "outputs" not in learns_from(trunk):
             P = outputs.seen()
             span = Span(features_of(fit_map(trunk, P), P, "trunk"))
-        self.block_features = BlockFeatures(inputs, outputs, branch, width, span)
+        self.block_features = BlockFeatures(inputs, outputs, branch, width, span, g)
         kind = getattr(solver, "sums", "auto")
         self.settled = kind != "auto"
         self.sums: Any = self._task(GramSums if kind == "gram" else TriangularSums).empty()
@@ -157,6 +207,11 @@ class BlockFit:
         """Solve for the operator, with the solver's alpha unless one is given."""
         return self._solved(alpha)[0]
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are so few functions that the sums still hold them all, in the order they came."""
+        return isinstance(self.sums, TriangularSums) and self.sums.raw
+
     def fingerprint(self) -> str:
         """Return a text that is equal for fits with the same sums."""
         r = self.block_features
@@ -168,50 +223,105 @@ class BlockFit:
             arrays["basis"] = r.span.Q
         if r.outputs.sizes is not None:
             arrays["sizes"] = r.outputs.sizes
+        if r.g != 1:
+            arrays["g"] = np.array(r.g)
         settings = repr(sorted(record.items(), key=str)) + str(r.inputs.logarithms)
         return settings + digest([arrays[name] for name in sorted(arrays)])
 
     def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return what a file needs to resume; the sums go to `arrays`."""
         arrays |= {f"sums.{name}": array for name, array in self.sums.arrays().items()}
-        return {"method": self.sums.method, "settled": self.settled}
+        return {"method": self.sums.method, "settled": self.settled, "g": self.block_features.g}
 
     def resume(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Replace the sums by those of a file."""
         self.settled = state["settled"]
+        self.block_features = replace(self.block_features, g=state.get("g", 1.0))
         kind = GramSums if state["method"] == GramSums.method else TriangularSums
         stored = {n.removeprefix("sums."): a for n, a in arrays.items() if n.startswith("sums.")}
         self.sums = kind.of(stored)
 
-    def _solved(self, alpha: float | None) -> tuple[FittedOperator, Any, np.ndarray, Span]:
+    def _solved(
+        self, alpha: float | None, groups: np.ndarray | None = None
+    ) -> tuple[FittedOperator, Any, np.ndarray, Span]:
         """Return the fitted operator, and factor, alphas and span for a leave-one-out pass."""
         P, sums, span, trunk = self.outputs.seen(), self.sums, self.block_features.span, self.trunk
+        g = self.block_features.g
         if span is None:
-            trunk = fit_map(clone(self.trunk), P, sums.outputs())
+            trunk = fit_map(clone(self.trunk), P, sums.outputs() / g)
             span = Span(features_of(trunk, P, "trunk"))
             sums = sums.projected(span.Q)
         if alpha is None and self.functions < _REGROWTH * self._choice[1]:
             alpha = self._choice[0]
-        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha)
+        solution, factor, alphas = solve_sums(sums, span, self.solver, alpha=alpha, groups=groups, g=g)
         if solution.path is not None:
             self._choice = solution.alpha, self.functions
         operator = Operator.of(self.block_features.branch, trunk, solution, features_of(trunk, P, "trunk"))
-        fitted = FittedOperator.of(self.block_features.inputs, self.outputs, solution, operator=operator)
+        inputs = self.block_features.inputs
+        fitted = FittedOperator.of(inputs, self.outputs, solution, operator=operator, grouping=_NOT_COMPARED)
         return fitted, factor, alphas, span
 
     def _task(self, kind: Any) -> SumTask:
         return SumTask(self.block_features, kind)
 
 
+_NOT_COMPARED = (
+    "functions came in batches and were not compared: if there are repeats or steps of trajectories among "
+    "them, the error is larger"
+)
+_STRETCHES = 16  # of neighbours, in which repeats and trajectories are looked for if there are many functions
+_COMPARED_BYTES = 1 << 25  # of functions that are compared for this (32 MB)
+
+
+class Found(NamedTuple):
+    """Which functions belong together: groups of all functions, in words; `partly` if only some are known."""
+
+    groups: Groups | None
+    words: str
+    partly: bool = False
+
+
+def _find_stored_groups(source: Any, fit: BlockFit, given: Any) -> Found:
+    """Find repeats and steps of trajectories: among all functions if these are few, else among some of them.
+
+    `given` are labels (N,) instead, as in `fit`.
+    """
+    N = source.functions
+    if given is not None:
+        groups = given_groups(given, N)
+        return Found(groups, "" if groups is None else groups.reason)
+    rows = fit.block_features.rows(*source.rows(0, 1))
+    n = min(N, max(_STRETCHES, _COMPARED_BYTES // sum(A.nbytes for A in rows)))
+    if n == N:
+        groups = find_groups(*fit.block_features.rows(*source.rows(0, N)))
+        return Found(groups, "" if groups is None else groups.reason)
+    # Stretches with distances N / 16: neighbours, and a data set that holds another one twice.
+    length = n // _STRETCHES
+    starts = [k * N // _STRETCHES for k in range(_STRETCHES)]
+    parts = [fit.block_features.rows(*source.rows(start, start + length)) for start in starts]
+    groups = find_groups(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    compared = f"{_STRETCHES * length:,} of {N:,} functions were compared"
+    if groups is None:
+        return Found(None, f"none found: {compared}")
+    warn(
+        f"{compared}: {groups.reason}. Left out one at a time, such functions are predicted by their copies "
+        "or neighbours, so no error is stated, and alpha may be too small. Give groups=labels, with the same "
+        "label for functions that belong together.",
+        NumericsWarning,
+    )
+    return Found(None, f"{compared}: {groups.reason}. Give groups for all functions", partly=True)
+
+
 def fit_source(
-    begin: Any, source: Any, *, scale: bool, checkpoint: Checkpoint | None = None
+    begin: Any, source: Any, *, scale: bool, groups: Any = None, checkpoint: Checkpoint | None = None
 ) -> tuple[BlockFit, FittedOperator]:
     """Fit all functions of a source (`OnThreads`, `OnDask`), in two or three passes.
 
-    ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs.
+    ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs. `groups` are labels (N,).
     """
+    together = _find_stored_groups(source, begin(None), groups)
     if checkpoint is not None and checkpoint.exists():
-        fit = checkpoint.resume(begin)
+        fit = checkpoint.resume(begin, source.hook)
     else:
         found = None
         if scale:
@@ -220,25 +330,55 @@ def fit_source(
         fit = begin(found)
     enough = _SETTLED * fit.block_features.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:
-        fit.add(*fit.block_features.rows(*source.head(enough)))
+        fit.add(*fit.block_features.rows(*source.rows(0, enough)))
         fit.sums = fit._task(type(fit.sums)).empty()
-    after = None if checkpoint is None else lambda: checkpoint.write_if_due(fit)
-    source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, after=after)
+    watch: dict[str, Any] = {}
+    if checkpoint is not None:
+        watch = {"look": checkpoint.record, "after": lambda: checkpoint.write_if_due(fit)}
+    source.reduce("summing up", fit._task(type(fit.sums)), into=fit.sums, begin=fit.functions, **watch)
     if checkpoint is not None and checkpoint.exists():
         checkpoint.write(fit)  # all functions are in: what is left is quick
+    return fit, _solved_source(fit, source, together)
+
+
+def _solved_source(fit: BlockFit, source: Any, together: Found) -> FittedOperator:
+    """Solve for the operator, with the error of functions that are left out, if need be by another pass."""
+    numbers = None if together.groups is None else together.groups.numbers
     with source.all_threads():
-        fitted, factor, alphas, span = fit._solved(None)
-    solver = fit.solver
-    if not (isinstance(solver, Ridge) and solver.alpha == "loo") or fitted.solution.error_kind != "gcv":
-        return fit, fitted
-    left_out = StreamedLeaveOneOut(factor, alphas, len(fit.outputs.places()))
-    totals = source.reduce("leaving functions out", LeaveOutTask(fit.block_features, left_out, span))
-    alpha, error = left_out.best(totals.values)
-    fitted = fit.solve(alpha)
-    if error is None:  # rounding hides it at every alpha
-        return fit, fitted
-    solution = replace(fitted.solution, expected_error=error, error_kind="leave-one-out")
-    return fit, FittedOperator.of(fitted.inputs, fitted.outputs, solution, operator=fitted.operator)
+        fitted, factor, alphas, span = fit._solved(None, numbers if fit.has_rows else None)
+    more: dict[str, Any] = {"grouping": together.words}
+    if numbers is not None:
+        more["groups"] = len(np.unique(numbers))
+    chosen = isinstance(fit.solver, Ridge) and fit.solver.alpha == "loo"
+    if together.partly:
+        unknown = {"expected_error": None, "error_kind": None, "errors": None}
+        return _restated(fitted, unknown, more)
+    if fitted.solution.error_kind != "gcv" or not (chosen or numbers is not None):
+        return _restated(fitted, {}, more)
+    task = LeaveOutTask(
+        fit.block_features, StreamedLeaveOneOut(factor, alphas, len(fit.outputs.places())), span
+    )
+    if numbers is not None:
+        # GCV takes functions for independent, so that its alpha may be far off: compare all.
+        compared: Any = fitted.solution.alphas if chosen else np.array([fitted.solution.alpha])
+        left_out = StreamedLeaveOneOut(factor, compared, task.left_out.points)
+        source, order = source.by_groups(numbers)
+        task = replace(task, left_out=left_out, groups=numbers[order])
+    totals = source.reduce("leaving functions out", task)
+    alpha, error = task.left_out.best(totals.values)
+    if chosen:
+        fitted = fit.solve(alpha)
+    if error is not None:
+        kind = "leave-one-out" if numbers is None else "leave-group-out"
+        return _restated(fitted, {"expected_error": error, "error_kind": kind}, more)
+    # Rounding hides it at every alpha.
+    return _restated(fitted, {} if numbers is None else {"expected_error": None, "error_kind": None}, more)
+
+
+def _restated(fitted: FittedOperator, solution: dict[str, Any], more: dict[str, Any]) -> FittedOperator:
+    """Return the fitted operator with other entries of its solution, and more about its groups."""
+    changed = replace(fitted.solution, **solution)
+    return FittedOperator.of(fitted.inputs, fitted.outputs, changed, operator=fitted.operator, **more)
 
 
 _FORM_FUNCTIONS = 16  # functions from which the form of the data is found
@@ -252,6 +392,7 @@ def fit_stored(
     s: Any,
     *,
     scale: bool,
+    groups: Any = None,
     memory: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
@@ -263,19 +404,26 @@ def fit_stored(
     The other arguments are those of `fit_blocks`.
     """
     if is_dask(u) or is_dask(s):
+        for name, value in (("memory", memory), ("checkpoint", checkpoint), ("workers", workers)):
+            if value is not None:
+                raise InputError(f"{name} has no effect on Dask arrays: Dask decides. Remove it.")
         source = OnDask(u, s)
-        first = source.head(_FORM_FUNCTIONS)
-        return fit_source(lambda found: begin(first, found), source, scale=scale)
+        first = source.rows(0, _FORM_FUNCTIONS)
+        return fit_source(lambda found: begin(first, found), source, scale=scale, groups=groups)
     workers = _cores() if workers is None else positive_integer(workers, "workers")
     limit = int(_MEMORY_SHARE * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
         first = Blocks(u, s, rows=_FORM_FUNCTIONS).read(0)
-        rows = _rows(begin(first, None), limit, workers)
-        blocks = Blocks(u, s, min(rows, int(u.shape[0])))
+        fit = begin(first, None)
+        blocks = Blocks(u, s, min(_rows(fit, limit, workers), int(u.shape[0])))
+        if fit.has_rows and blocks.functions <= len(fit.sums.R):
+            workers = 1  # few functions, which stay in their order
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), blocks)
         on_threads = OnThreads(blocks, workers, hook)
-        found = fit_source(lambda scale: begin(first, scale), on_threads, scale=scale, checkpoint=file)
+        found = fit_source(
+            lambda scale: begin(first, scale), on_threads, scale=scale, groups=groups, checkpoint=file
+        )
     if file is not None and not keep_checkpoint:
         file.remove()
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,10 +76,6 @@ class Factor:
         """Leave out every function at every alpha; `penalty`, (1, 1) or (r, 1), multiplies alpha per row."""
         raise NotImplementedError
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``b' (B B' + alpha)^-1 b`` (n,) of new features b, the columns of a matrix (p1, n)."""
-        raise NotImplementedError
-
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S R`` (k, p1) for S (k, p1), with an R such that ``R'R = (B B' + alpha)^-1``."""
         raise NotImplementedError
@@ -118,6 +114,32 @@ def trusted(doubt: np.ndarray, error: np.ndarray) -> np.ndarray:
     return (doubt <= MAX_DOUBT) | ((doubt <= _MAX_DOUBT_IF_NEGLIGIBLE) & (doubt * error <= _NEGLIGIBLE_ERROR))
 
 
+class LeftOut(NamedTuple):
+    """Some functions left out of a fit at one alpha, one at a time or together."""
+
+    E: np.ndarray  # (r, n), residuals of the fit to all functions
+    residuals: np.ndarray  # (r, n), those of the functions left out: e_i / (1 - h_i), or E_g (I - H_gg)^-1
+    variance: np.ndarray  # (1 or r, n), 1 / (1 - h_i), or the diagonal of (I - H_gg)^-1
+    freedom: float  # the sum of 1 - h_i, the trace of I - H_gg
+    least: float  # the least 1 - h_i, or about the least eigenvalue of I - H_gg
+
+    @classmethod
+    def one_at_a_time(cls, E: np.ndarray, one_minus_h: np.ndarray) -> LeftOut:
+        """Leave each function out by itself, given ``1 - h_i``: (1 or r, n)."""
+        freedom, least = float(one_minus_h.mean(axis=0).sum()), float(one_minus_h.min())
+        return cls(E, E / one_minus_h, 1 / one_minus_h, freedom, least)
+
+    @classmethod
+    def together(cls, E: np.ndarray, one_minus_H: np.ndarray) -> LeftOut:
+        """Leave a group out, given ``I - H_gg`` (1 or r, n, n), which has the rounding of 1."""
+        values, P = np.linalg.eigh(one_minus_H)
+        values = np.maximum(values, np.finfo(values.dtype).eps)
+        along = np.matmul(E[:, None, :], P) / values[:, None, :]
+        residuals = np.matmul(along, P.transpose(0, 2, 1))[:, 0, :]
+        variance = np.einsum("rik,rk->ri", P**2, 1 / values)
+        return cls(E, residuals, variance, float(values.mean(axis=0).sum()), float(values.min()))
+
+
 class LeaveOutFactor(Factor):
     """A `Factor` that computes residuals and ``1 - h`` of any functions at any alpha.
 
@@ -133,8 +155,8 @@ class LeaveOutFactor(Factor):
         found = np.empty_like(G)
         filters = [self._filter(np.reshape(alpha, (-1, 1)))]
         for functions, together in self._blocks(G.shape):
-            for E, rest in self._residuals(G, functions, filters, together):
-                found[:, functions] = _left_out_residuals(E, rest, together)[1]
+            for left in self._leave_out(G, functions, filters, together):
+                found[:, functions] = left.residuals
         return found
 
     def left_out_variance(self, alpha: Any) -> np.ndarray:
@@ -143,8 +165,8 @@ class LeaveOutFactor(Factor):
         nothing = np.zeros((len(alpha) if len(alpha) > 1 else 0, self.functions))  # no outputs are needed
         found, filters = np.empty(self.functions), [self._filter(alpha)]
         for functions, together in self._blocks(nothing.shape):
-            for _, rest in self._residuals(nothing, functions, filters, together):
-                found[functions] = np.mean(_inverse_diagonal(rest, together), axis=0)
+            for left in self._leave_out(nothing, functions, filters, together):
+                found[functions] = np.mean(left.variance, axis=0)
         return found
 
     def sweep(self, G: np.ndarray, alphas: np.ndarray, penalty: np.ndarray) -> Sweep:
@@ -153,12 +175,11 @@ class LeaveOutFactor(Factor):
         squared, freedom, least = np.zeros(len(alphas)), np.zeros(len(alphas)), np.ones(len(alphas))
         filters = [self._filter(a * penalty) for a in alphas]
         for functions, together in self._blocks(G.shape):
-            for j, (E, rest) in enumerate(self._residuals(G, functions, filters, together)):
-                squared[j] += np.einsum("ij,ij->", E, E)
-                values, residuals = _left_out_residuals(E, rest, together)
-                freedom[j] += values.mean(axis=0).sum()
-                least[j] = min(least[j], float(values.min()))
-                left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", residuals, residuals))
+            for j, left in enumerate(self._leave_out(G, functions, filters, together)):
+                squared[j] += np.einsum("ij,ij->", left.E, left.E)
+                freedom[j] += left.freedom
+                least[j] = min(least[j], left.least)
+                left_out[j, functions] = np.sqrt(np.einsum("ij,ij->j", left.residuals, left.residuals))
         doubt = self._doubt(alphas * float(penalty.min()), least)
         return Sweep(squared, squared / (freedom / G.shape[1]) ** 2, doubt, left_out)
 
@@ -167,10 +188,10 @@ class LeaveOutFactor(Factor):
         """Return the factors (1 or r, k) by which alpha (1 or r, 1) damps each direction."""
 
     @abstractmethod
-    def _residuals(
+    def _leave_out(
         self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield for each filter E (r, n) of some functions, and 1 - h (1 or r, n) or I - H (1 or r, n, n)."""
+    ) -> Iterator[LeftOut]:
+        """Leave some functions out, one at a time or together, for each filter."""
 
     @abstractmethod
     def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -179,41 +200,20 @@ class LeaveOutFactor(Factor):
     def _blocks(self, shape: tuple[int, ...]) -> Iterator[tuple[Any, bool]]:
         """Yield blocks of functions, and whether each block is left out together."""
         N, step = shape[1], max(64, _BLOCK // max(shape))
-        if self.groups is None:
-            for start in range(0, N, step):
-                yield slice(start, start + step), False
+        if self.groups is not None:
+            yield from by_groups(self.groups, step)
             return
-        order = np.argsort(self.groups, kind="stable")
-        members = np.split(order, np.flatnonzero(np.diff(self.groups[order])) + 1)
-        single = np.array([own[0] for own in members if len(own) == 1], int)
-        for start in range(0, len(single), step):
-            yield single[start : start + step], False
-        for own in members:
-            if len(own) > 1:
-                yield own, True
+        for start in range(0, N, step):
+            yield slice(start, start + step), False
 
 
-def _left_out_residuals(E: np.ndarray, rest: np.ndarray, together: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return 1 - h, or the eigenvalues of I - H; and ``E (I - H)^-1``, by row if each row has its own H."""
-    if not together:
-        return rest, E / rest
-    # By eigenvalues, which are accurate to eps of the largest: where functions repeat each other, I - H may
-    # be numerically singular.
-    values, floored, Q = _eigenvalues(rest)
-    along = np.matmul(E[:, None, :], Q) / floored[:, None, :]
-    return values, np.matmul(along, Q.transpose(0, 2, 1))[:, 0, :]
-
-
-def _inverse_diagonal(rest: np.ndarray, together: bool) -> np.ndarray:
-    """Return ``1 / (1 - h)``, or the diagonal of ``(I - H)^-1``: (1 or r, n)."""
-    if not together:
-        return 1 / rest
-    _, floored, Q = _eigenvalues(rest)
-    return np.einsum("rik,rk->ri", Q**2, 1 / floored)
-
-
-def _eigenvalues(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return eigenvalues of ``I - H`` (1 or r, n, n), the same but not below rounding, and eigenvectors."""
-    values, Q = np.linalg.eigh(rest)
-    largest = np.maximum(values[:, -1:], np.finfo(values.dtype).tiny)
-    return values, np.maximum(values, np.finfo(values.dtype).eps * largest), Q
+def by_groups(groups: np.ndarray, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+    """Yield functions without a group, some at a time, and each group of more than one, and which it is."""
+    order = np.argsort(groups, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    single = np.array([own[0] for own in members if len(own) == 1], int)
+    for start in range(0, len(single), step):
+        yield single[start : start + step], False
+    for own in members:
+        if len(own) > 1:
+            yield own, True

@@ -32,11 +32,20 @@ class Gaps:
     observed : (N, M), true where there is a value.
     features : of the input functions.
     y : (N, M), anything where there is no value.
+    roots : (N,), square roots of weights by which features and y were multiplied; None: ones. A held-out
+        function of weight 2 counts twice.
     """
 
-    def __init__(self, Q: np.ndarray, observed: np.ndarray, features: FeatureGram, y: np.ndarray):
+    def __init__(
+        self,
+        Q: np.ndarray,
+        observed: np.ndarray,
+        features: FeatureGram,
+        y: np.ndarray,
+        roots: np.ndarray | None = None,
+    ):
         self.Q, self.observed, self.features = Q, observed, features
-        self.y = np.where(observed, y, 0.0)
+        self.y, self.roots = np.where(observed, y, 0.0), np.ones(len(y)) if roots is None else roots
 
     def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
         """Choose the alpha of least held-out error, starting `near` one; or assess the given alpha.
@@ -50,7 +59,9 @@ class Gaps:
         def error(alpha: float, parts: list[np.ndarray]) -> float:
             found = tried.setdefault(alpha, [])
             found += [self._errors(fitted, alpha) for fitted in parts[len(found) :]]
-            return float(overall(np.concatenate(found), self.y.shape[1]))
+            errors, weights = np.hstack(found)
+            # 1 if nothing is known of functions that are held out.
+            return float(overall(errors, self.y.shape[1], weights)) if errors.size else 1.0
 
         if alpha is None:
             begin = _START_POWER if near is None else int(min(0, np.rint(np.log10(near / largest))))
@@ -71,16 +82,19 @@ class Gaps:
         return UnalignedFit(C, float(residual), shrinkage.condition, shrinkage.method)
 
     def _errors(self, fitted: np.ndarray, alpha: float) -> np.ndarray:
-        """Return the relative errors of the held-out functions at their observed points."""
+        """Return relative errors of the held-out functions at their observed points, and weights: (2, n)."""
         shrinkage = self.features.at(alpha, fitted)
         Y = product(self._filled(shrinkage, fitted), self.Q)
         predicted = product(shrinkage.predicted(Y, ~fitted), self.Q.T)
-        observed, y = self.observed[~fitted], self.y[~fitted]
+        observed, y, roots = self.observed[~fitted], self.y[~fitted], self.roots[~fitted]
         some = observed.any(axis=1)
+        if not some.any():
+            return np.empty((2, 0))
         residuals, norms = (
-            np.linalg.norm(A[some], axis=1) for A in (np.where(observed, predicted, 0.0) - y, y)
+            np.linalg.norm(A[some], axis=1) / roots[some] for A in (np.where(observed, predicted, 0.0) - y, y)
         )
-        return relative_errors(residuals, norms, y.shape[1])
+        weights = roots[some] ** 2
+        return np.stack([relative_errors(residuals, norms, y.shape[1], weights), weights])
 
     def _filled(self, shrinkage: Shrinkage, functions: np.ndarray | slice) -> np.ndarray:
         """Return the outputs of some functions, with the gaps filled."""
@@ -128,6 +142,8 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
     for number, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == number)
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
+        if not present.size:
+            continue  # nothing is known there, as the only function that has a value is held out: zero
         if len(missing) <= len(present) or not isinstance(shrinkage, _DualShrinkage):
             x = _solved(shrinkage.among(missing), -shrunk[np.ix_(missing, own)])
         else:

@@ -157,10 +157,19 @@ class Unaligned:
     observations : where the functions are observed.
     spectrum : of B (p1, N), the features of the input functions.
     values : (K,), the observed values.
+    roots : (N,), square roots of weights by which features and values were multiplied; None: ones. A held-out
+        function of weight 2 counts twice.
     """
 
-    def __init__(self, observations: Observations, spectrum: Spectrum, values: np.ndarray):
+    def __init__(
+        self,
+        observations: Observations,
+        spectrum: Spectrum,
+        values: np.ndarray,
+        roots: np.ndarray | None = None,
+    ):
         self.observations, self.spectrum, self.values = observations, spectrum, values
+        self.roots = np.ones(spectrum.B.shape[1]) if roots is None else roots
         # B' = F U' with F (N, rank): a column of F is as large as B is in that direction.
         self._rank = max(1, spectrum.rank)
         self.F = spectrum.V[:, : self._rank] * spectrum.s[: self._rank]
@@ -187,7 +196,10 @@ class Unaligned:
                 )
                 guesses[i], converged = Z, converged and reached
                 held_out.append(self._errors(~fitted, Z))
-            error = float(np.mean(np.concatenate(held_out)))
+            found, weights = np.hstack(held_out)
+            error = (
+                float(np.average(found, weights=weights)) if found.size else 1.0
+            )  # nothing is known of them
             if not errors or error < min(errors):
                 guess = guesses[0]
             slow = bool(errors) and error > _PROGRESS * min(errors)
@@ -256,7 +268,7 @@ class Unaligned:
         return x.reshape(r, rank) / scale, int(steps), stopped != 7
 
     def _errors(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return the relative errors of some functions (a mask), those without values excluded."""
+        """Return the relative errors of some functions (a mask) that have values, and weights (2, n)."""
         function = self.observations.function
         number = (np.cumsum(functions) - 1)[function[functions[function]]]
         residuals, norms = (
@@ -264,7 +276,9 @@ class Unaligned:
             for v in (self._residuals(functions, Z), self.values[functions[function]])
         )
         observed = np.bincount(number, minlength=int(functions.sum())) > 0
-        return residuals[observed] / reference_norms(norms[observed])
+        roots = self.roots[functions][observed]
+        residuals, norms = residuals[observed] / roots, norms[observed] / roots
+        return np.stack([residuals / reference_norms(norms, roots**2), roots**2])
 
     def _residuals(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
         observations, values = self._of(functions)

@@ -17,6 +17,7 @@ from elmonet.solve.solution import Fit, Solution
 
 _BLOCK = 1 << 21  # entries of a temporary block (16 MiB in float64)
 _CANCELLED = 1e-6  # a difference of squares below this part of the squares has lost too many digits
+_EXTREME = 2.0**256  # squares of numbers beyond this, or below its inverse, may leave double precision
 _COLLAPSED = 0.1  # warn of a rank below this part of what the shape allows
 
 
@@ -31,6 +32,7 @@ class Problem:
     outside : (N,), norms of the part of the outputs outside the trunk's span.
     sizes : (N,), the reference of relative errors; by default the norms of the outputs.
     groups : (N,), integers; functions of the same group are left out together. None: one at a time.
+    roots : (N,), the square roots of weights by which columns of B and G were multiplied. None: ones.
     """
 
     def __init__(
@@ -42,8 +44,9 @@ class Problem:
         sizes: np.ndarray | None = None,
         g: float = 1.0,
         groups: np.ndarray | None = None,
+        roots: np.ndarray | None = None,
     ):
-        self.started, self.groups = perf_counter(), groups
+        self.started, self.groups, self.roots = perf_counter(), groups, roots
         self.span, self.QtG, self.outside, self.g = span, QtG, outside, g
         self.B, self.b = safely_scaled(B, "B, the branch's features,")
         self.norms = np.hypot(np.sqrt(np.einsum("ij,ij->j", QtG, QtG)), outside)
@@ -57,6 +60,7 @@ class Problem:
         G: np.ndarray,
         sizes: np.ndarray | None,
         groups: np.ndarray | None = None,
+        roots: np.ndarray | None = None,
         *,
         dtype: Any = None,
         rcond: float | None = None,
@@ -73,7 +77,8 @@ class Problem:
         T, B, G = (A.astype(working, copy=False) for A in (T, B, G))
         G, g = safely_scaled(G, "G, the outputs,")
         span = Span(T, rcond)
-        problem = cls(span, B, *span.project(G, np.sqrt(np.einsum("ij,ij->i", G.T, G.T))), sizes, g, groups)
+        inside = span.project(G, np.sqrt(np.einsum("ij,ij->i", G.T, G.T)))
+        problem = cls(span, B, *inside, sizes, g, groups, roots)
         problem.started = started
         return problem
 
@@ -109,7 +114,7 @@ class Problem:
             rank_B=rank_B,
             residual=float(residual / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
-            expected_error=float(overall(errors, self.span.shape[0])),
+            expected_error=float(self.overall(errors)),
             error_kind="leave-one-out" if self.groups is None else "leave-group-out",
             errors=errors,
             seconds=perf_counter() - self.started,
@@ -119,7 +124,16 @@ class Problem:
 
     def errors(self, left_out: np.ndarray) -> np.ndarray:
         """Return relative leave-one-out errors (..., N), from the norms of the residuals within the span."""
-        return relative_errors(np.hypot(left_out, self.outside), self.sizes, self.span.shape[0])
+        roots = 1.0 if self.roots is None else self.roots
+        residuals, sizes = np.hypot(left_out, self.outside) / roots, self.sizes / roots
+        return relative_errors(residuals, sizes, self.span.shape[0], self._weights())
+
+    def overall(self, errors: np.ndarray) -> Any:
+        """Return the overall error of `errors` (..., N); a function of weight 2 counts twice."""
+        return overall(errors, self.span.shape[0], self._weights())
+
+    def _weights(self) -> np.ndarray | None:
+        return None if self.roots is None else self.roots**2
 
     def alpha_inside(self, alpha: Any) -> Any:
         """Convert an alpha of the caller to the B that was multiplied by b."""
@@ -265,6 +279,17 @@ def safely_scaled(A: np.ndarray, name: str) -> tuple[np.ndarray, float]:
         return A, 1.0
     exponent = int(np.frexp(largest)[1])
     return np.ldexp(A, -exponent), 2.0**-exponent
+
+
+def power_of_two(values: np.ndarray) -> float:
+    """Return g such that values times g, NaN ignored, are of order one; 1 unless their size is extreme.
+
+    For sums of squares over functions that are not all there yet: scaling by g is exact.
+    """
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest == 0 or _EXTREME**-1 < largest < _EXTREME:
+        return 1.0
+    return 2.0 ** -int(np.frexp(largest)[1])
 
 
 def default_cutoff(A: np.ndarray) -> float:

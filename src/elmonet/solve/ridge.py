@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError, InterpolationThresholdWarning, NumericsWarning
 from elmonet.linalg import squared_norm
-from elmonet.metrics import overall
 from elmonet.solve.cholesky import AtOneAlpha
 from elmonet.solve.dual import Tridiagonal
 from elmonet.solve.factor import Factor, Sweep, gram_rounding
@@ -75,6 +74,7 @@ class Ridge(Solver):
         sizes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
         factors: dict[str, Factor] | None = None,
+        roots: np.ndarray | None = None,
     ) -> Solution:
         """Solve for W, in double precision.
 
@@ -86,13 +86,16 @@ class Ridge(Solver):
         sizes : (N,), the reference of relative errors. None: the norms of the columns of G.
         groups : (N,), integers; functions of the same group are left out together. None: one at a time.
         factors : factors of the same B from an earlier solve, to reuse; an empty dictionary collects them.
+        roots : (N,), if functions have weights: their square roots, by which the columns of B and G, and
+            `sizes`, are already multiplied. A function of weight 2 is left out as a whole, both of it, and
+            its error counts twice; "gcv" takes it for one.
 
         Returns
         -------
         solution : `Solution`.
         """
         self.checked()
-        return self.solve_problem(Problem.of(T, B, G, sizes, groups, dtype=np.float64), factors)
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, roots, dtype=np.float64), factors)
 
     def solve_problem(self, problem: Problem, factors: dict[str, Factor] | None = None) -> Solution:
         """Return the `Solution` of a problem whose matrices have been checked; `factors` as in `solve`."""
@@ -167,19 +170,20 @@ class Pinv(Solver):
         G: np.ndarray,
         sizes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
+        roots: np.ndarray | None = None,
     ) -> Solution:
         """Solve for W, in the precision of the matrices.
 
         Parameters
         ----------
-        T, B, G, sizes, groups : as in `Ridge.solve`.
+        T, B, G, sizes, groups, roots : as in `Ridge.solve`.
 
         Returns
         -------
         solution : `Solution`.
         """
         rcond = None if self.rcond is None else number(self.rcond, "rcond")
-        return self.solve_problem(Problem.of(T, B, G, sizes, groups, rcond=rcond))
+        return self.solve_problem(Problem.of(T, B, G, sizes, groups, roots, rcond=rcond))
 
     def solve_problem(self, problem: Problem) -> Solution:
         """Return the `Solution` of a problem whose matrices have been checked."""
@@ -273,7 +277,7 @@ class _InMemoryPath(AlphaPath):
 
     def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
         """Return leave-one-out errors or GCV scores, and leave-one-out errors."""
-        error = overall(self.problem.errors(scores.left_out), self.problem.span.shape[0])
+        error = self.problem.overall(self.problem.errors(scores.left_out))
         return scores.gcv if self.by == "gcv" else error, error
 
     def solution(self, report: bool = False) -> Solution:

@@ -45,7 +45,7 @@ class Solver(BaseEstimator):
     def solve(self, T: np.ndarray, B: np.ndarray, G: np.ndarray) -> Solution:
         """Solve for W.
 
-        A solver may also take `sizes` and `groups`, as `Ridge.solve` does; a model passes them if it does.
+        A solver may also take `sizes`, `groups` and `roots`, as `Ridge.solve` does; a model passes them then.
 
         Parameters
         ----------

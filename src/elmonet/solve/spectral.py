@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
+from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, solve_triangular, svd
 
 from elmonet.linalg import gram, product
 from elmonet.solve.factor import (
     MAX_DOUBT,
     PRIMAL_ROUNDING,
     LeaveOutFactor,
+    LeftOut,
     condition,
     interpolation_threshold,
 )
@@ -157,17 +158,18 @@ class Primal(LeaveOutFactor):
     def _filter(self, alpha: np.ndarray) -> np.ndarray:
         return 1 / (self.values + alpha)
 
-    def _residuals(
+    def _leave_out(
         self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    ) -> Iterator[LeftOut]:
         GBU, Z, eps = self.projected(G), product(self.U.T, self.B[:, functions]), np.finfo(np.float64).eps
         Z2 = Z**2
         for f in filters:
             E = G[:, functions] - product(GBU * f, Z)
             if together:
-                yield E, (1 + eps) * np.eye(Z.shape[1]) - np.stack([product(Z.T * row, Z) for row in f])
+                H = np.stack([product(Z.T * row, Z) for row in f])
+                yield LeftOut.together(E, np.eye(Z.shape[1]) - H)
             else:
-                yield E, np.maximum(1 - product(f, Z2), eps)
+                yield LeftOut.one_at_a_time(E, np.maximum(1 - product(f, Z2), eps))
 
     def _doubt(self, alphas: np.ndarray, least: np.ndarray) -> np.ndarray:
         return PRIMAL_ROUNDING * self.largest / alphas / np.maximum(least, np.finfo(np.float64).eps)
@@ -207,21 +209,46 @@ class Spectral(LeaveOutFactor):
         values = self.spectrum.values
         return (alpha / (values + alpha)).astype(values.dtype, copy=False)
 
-    def _residuals(
+    def _leave_out(
         self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    ) -> Iterator[LeftOut]:
         GV, V = self.projected(G), self.spectrum.V[functions]
         if together:
-            w = self._outside(functions)
-            Gw, ww = product(G, w), product(w.T, w)
-            for shrink in filters:
-                inside = np.stack([product(V * row, V.T) for row in shrink])
-                yield product(GV * shrink, V.T) + Gw, inside + ww
+            yield from self._leave_group_out(G, functions, filters)
             return
         Gw, w2 = self._beyond(G, functions)
         V2 = V**2
         for shrink in filters:
-            yield product(GV * shrink, V.T) + Gw, product(shrink, V2.T) + w2
+            yield LeftOut.one_at_a_time(product(GV * shrink, V.T) + Gw, product(shrink, V2.T) + w2)
+
+    def _leave_group_out(
+        self, G: np.ndarray, functions: np.ndarray, filters: list[np.ndarray]
+    ) -> Iterator[LeftOut]:
+        """Leave a group g out without forming ``I - H_gg``, whose small eigenvalues would be rounding.
+
+        With D the filter and ``w = Q R`` the part of the group's unit vectors outside the span of V,
+
+            I - H_gg = M'M ,   E_g = F M ,   M = [sqrt(D) V_g'; R] ,   F = [G V sqrt(D), G Q] ,
+
+        so that the residuals ``E_g (I - H_gg)^-1`` solve ``min ||M x - F'||``. The condition of M is at most
+        ``sqrt(1 + s_max^2 / alpha)``, the root of that of ``I - H_gg``. See `_graded_least_squares`.
+        """
+        GV, V = self.projected(G), self.spectrum.V[functions]
+        Q, R = self._outside_together(functions)
+        GQ = product(G, Q)
+        for shrink in filters:
+            root = np.sqrt(shrink)
+            F = np.hstack([GV * root, GQ])
+            rows = [slice(None)] if len(root) == 1 else [slice(k, k + 1) for k in range(len(root))]
+            Ms = [np.vstack([row[:, None] * V.T, R]) for row in root]
+            solved = [_graded_least_squares(M, F[own].T) for M, own in zip(Ms, rows, strict=True)]
+            yield LeftOut(
+                E=np.vstack([product(F[own], M) for M, own in zip(Ms, rows, strict=True)]),
+                residuals=np.hstack([x for x, _, _ in solved]).T,
+                variance=np.stack([variance for _, variance, _ in solved]),
+                freedom=float(np.mean([np.einsum("ij,ij->", M, M) for M in Ms])),
+                least=min(least for _, _, least in solved),
+            )
 
     def _beyond(self, G: np.ndarray, functions: Any) -> tuple[Any, Any]:
         """Return ``G w`` and ``||w||^2`` of some functions, with w the part of e_i outside the span of V."""
@@ -235,6 +262,18 @@ class Spectral(LeaveOutFactor):
             w = self._outside(np.arange(len(V))[functions][near])
             Gw[:, near], w2[near] = product(G, w), np.einsum("ij,ij->j", w, w)
         return Gw, w2
+
+    def _outside_together(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q (N, k) and R (k, n) of ``w = Q R``, for some functions whose w may be dependent."""
+        V = self.spectrum.V
+        if V.shape[0] == V.shape[1]:
+            return np.empty((len(V), 0), V.dtype), np.empty((0, len(functions)), V.dtype)
+        Q, R, pivots = qr(self._outside(functions), mode="economic", pivoting=True, check_finite=False)
+        # w has the rounding of its largest columns: a smaller pivot is zero, and its column of Q arbitrary.
+        rank = int(np.count_nonzero(np.abs(R.diagonal()) > 4 * default_cutoff(V)))
+        rank = min(rank, V.shape[0] - V.shape[1])
+        Q = Q[:, :rank] - product(V, product(V.T, Q[:, :rank]))
+        return Q, R[:rank, np.argsort(pivots)]
 
     def _outside(self, functions: np.ndarray) -> np.ndarray:
         """Return w (N, n) of some functions."""
@@ -252,3 +291,21 @@ class Spectral(LeaveOutFactor):
         free = least > interpolation_threshold(self.spectrum.values.dtype)
         leak = np.maximum(max(self.spectrum.B.shape) * noise / alphas, np.sqrt(noise / alphas))
         return np.where(free, np.sqrt(noise / (self.smallest + alphas) / self.spectrum.B.shape[1]), leak)
+
+
+def _graded_least_squares(M: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the x of ``min ||M x - F||``, ``diag((M'M)^-1)``, and about the least eigenvalue of M'M.
+
+    Rows of M may differ in size by many orders of magnitude. Householder's QR with pivots is stable row by
+    row if the largest rows come first (Cox and Higham, 1998); an SVD is not.
+    """
+    order = np.argsort(-np.abs(M).max(axis=1), kind="stable")
+    Q, R, pivots = qr(M[order], mode="economic", pivoting=True, check_finite=False)
+    diagonal = R.diagonal()
+    lost = np.flatnonzero(np.abs(diagonal) < np.finfo(R.dtype).eps * abs(diagonal[0]))
+    R[lost, lost] = np.finfo(R.dtype).eps * max(abs(diagonal[0]), np.finfo(R.dtype).tiny)
+    solved = solve_triangular(R, np.hstack([product(Q.T, F[order]), np.eye(len(R))]), check_finite=False)
+    x, variance = np.empty_like(solved[:, : F.shape[1]]), np.empty(len(R), R.dtype)
+    x[pivots], inverse = solved[:, : F.shape[1]], solved[:, F.shape[1] :]
+    variance[pivots] = np.einsum("ij,ij->i", inverse, inverse)
+    return x, variance, float(np.abs(R.diagonal()).min() ** 2)

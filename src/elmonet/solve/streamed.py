@@ -12,7 +12,15 @@ from elmonet.errors import InputError
 from elmonet.linalg import product
 from elmonet.metrics import reference_norms
 from elmonet.solve.cholesky import Cholesky, largest_eigenvalue
-from elmonet.solve.factor import PRIMAL_ROUNDING, Factor, Sweep, gram_rounding, trusted
+from elmonet.solve.factor import (
+    PRIMAL_ROUNDING,
+    Factor,
+    LeftOut,
+    Sweep,
+    by_groups,
+    gram_rounding,
+    trusted,
+)
 from elmonet.solve.path import AlphaPath
 from elmonet.solve.problem import Problem, Span, lifted
 from elmonet.solve.ridge import Pinv, Ridge
@@ -25,20 +33,27 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def solve_sums(
-    sums: Sums, span: Span, solver: Any, *, alpha: float | None = None
+    sums: Sums,
+    span: Span,
+    solver: Any,
+    *,
+    alpha: float | None = None,
+    groups: np.ndarray | None = None,
+    g: float = 1.0,
 ) -> tuple[Solution, Factor, np.ndarray]:
     """Return the solution for sums of the outputs in the trunk's basis, its factor, and alphas to compare.
 
     As long as the sums hold the functions themselves, this is the ordinary fit with exact leave-one-out.
     Otherwise ``Ridge("loo")`` chooses by GCV, the expected error is "gcv", and a second pass with
-    `StreamedLeaveOneOut` is needed. `alpha` overrides the solver's.
+    `StreamedLeaveOneOut` is needed. `alpha` overrides the solver's. `groups` (N,) are the groups of the
+    functions, in the order in which the sums got them; `g` is the number by which outputs were multiplied.
     """
     started = perf_counter()
     given, candidates = _settings(solver)
     rows = sums.rows if isinstance(sums, TriangularSums) and sums.functions else None
     if rows is not None:
         chosen = solver if alpha is None else Ridge(alpha)
-        solution = chosen.solve_problem(Problem(span, *rows))
+        solution = chosen.solve_problem(Problem(span, *rows, g=g, groups=groups))
         assert solution.fit is not None
         factor: Any = solution.fit.factor  # None if nothing was fitted; not needed then
         return solution, factor, np.array([solution.alpha])
@@ -54,7 +69,7 @@ def solve_sums(
     best = path.best()
     found = float(path.alphas[best])
     solution = Solution(
-        **lifted(span, path.factor.coefficients(None, found)),
+        **lifted(span, path.factor.coefficients(None, found) / g),
         rank_T=span.rank,
         rank_B=path.factor.rank,
         cutoff=path.factor.cutoff,
@@ -171,9 +186,11 @@ class _GramAtOneAlpha(Factor):
         freedom = (N - C.shape[1] + alpha * trace) / N
         return Sweep(squared, squared / max(freedom, np.finfo(float).eps) ** 2, np.zeros(1))
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        Z = self.cholesky.half(B)
-        return np.einsum("ki,ki->i", Z, Z)
+    def rotated(self, B: np.ndarray) -> np.ndarray:
+        return self.cholesky.half(B)
+
+    def half(self, rotated: np.ndarray, alpha: float) -> np.ndarray:
+        return rotated
 
 
 class StreamedLeaveOneOut:
@@ -182,26 +199,45 @@ class StreamedLeaveOneOut:
     factor, alphas : from `solve_sums`; points : the number of output points.
     """
 
-    def __init__(self, factor: Factor, alphas: np.ndarray, points: int):
+    def __init__(self, factor: Any, alphas: np.ndarray, points: int):
         self.factor, self.alphas, self.points = factor, alphas, points
         self.coefficients = [factor.coefficients(None, float(alpha)) for alpha in alphas]
 
-    def totals(self, B: np.ndarray, G: np.ndarray, outside: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    def totals(
+        self,
+        B: np.ndarray,
+        G: np.ndarray,
+        outside: np.ndarray,
+        norms: np.ndarray,
+        groups: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return sums over some functions (alphas + 1,): of their errors at every alpha, and their number.
 
         The functions have features B (p1, n) and outputs G (q, n) in the basis of the trunk; `outside` (n,)
         are the norms of the outputs outside the trunk's span (`Span.project`), `norms` (n,) those of the full
-        outputs. For outputs at a single point, errors and norms are squared, and the sum of the latter takes
+        outputs. Functions with the same number in `groups` (n,) are left out together: these are all of the
+        group. For outputs at a single point, errors and norms are squared, and the sum of the latter takes
         the place of the number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
         """
+        n = B.shape[1]
         sizes = norms if self.points == 1 else reference_norms(norms)
-        found = np.empty((len(self.alphas), B.shape[1]))
+        found, rotated = np.empty((len(self.alphas), n)), self.factor.rotated(B)
+        blocks: Any = [(slice(None), False)] if groups is None else list(by_groups(groups, n))
         for row, alpha, C in zip(found, self.alphas, self.coefficients, strict=True):
-            E = G - product(C, B)
-            one_minus_h = np.maximum(1 - self.factor.leverage(B, float(alpha)), _EPS)
-            residuals = np.hypot(np.sqrt(np.einsum("ki,ki->i", E, E)) / one_minus_h, outside)
-            doubt = self._rounding(B, float(alpha)) / one_minus_h
-            row[:] = np.where(trusted(doubt, residuals / np.where(sizes > 0, sizes, 1)), residuals, np.inf)
+            E, Z = G - product(C, B), self.factor.half(rotated, float(alpha))
+            for own, together in blocks:
+                Zo = Z[:, own]
+                if together:
+                    left = LeftOut.together(E[:, own], (np.eye(Zo.shape[1]) - product(Zo.T, Zo))[None])
+                    rest: Any = left.least
+                else:
+                    rest = np.maximum(1 - np.einsum("ki,ki->i", Zo, Zo), _EPS)
+                    left = LeftOut.one_at_a_time(E[:, own], rest[None])
+                norm = np.sqrt(np.einsum("ki,ki->i", left.residuals, left.residuals))
+                residuals = np.hypot(norm, outside[own])
+                doubt = self._rounding(B[:, own], float(alpha), together) / rest
+                error = residuals / np.where(sizes[own] > 0, sizes[own], 1)
+                row[own] = np.where(trusted(doubt, error), residuals, np.inf)
         if self.points == 1:
             return np.append(np.sum(found**2, axis=1), np.sum(norms**2))
         return np.append(np.sum(found / sizes, axis=1), len(norms))
@@ -218,8 +254,11 @@ class StreamedLeaveOneOut:
         error = float(errors[first])
         return float(self.alphas[first]), float(np.sqrt(error)) if self.points == 1 else error
 
-    def _rounding(self, B: np.ndarray, alpha: float) -> np.ndarray:
+    def _rounding(self, B: np.ndarray, alpha: float, together: bool) -> np.ndarray:
         """Return the rounding of h: ``eps s_max^2`` in a Gram matrix, or ``eps`` in each ``u_k' b``."""
+        if alpha == 0:
+            return np.full(B.shape[1], np.inf)
         if self.factor.method == "gram":
             return np.full(B.shape[1], PRIMAL_ROUNDING * self.factor.largest / alpha)
-        return _EPS * np.sqrt(np.einsum("ki,ki->i", B, B) / alpha)
+        squares = np.einsum("ki,ki->i", B, B)
+        return _EPS * np.sqrt((np.full_like(squares, squares.sum()) if together else squares) / alpha)

@@ -69,10 +69,13 @@ class Reduced(Factor):
         """Return C (q, p1) for the outputs in the sums; `G` is ignored."""
         return product(self.GV * (self.s * self._filter(alpha)), self.U.T)
 
-    def leverage(self, B: np.ndarray, alpha: float) -> np.ndarray:
-        """Return ``sum_k (u_k' b)^2 / (s_k^2 + alpha)``."""
-        Z = product(self.U.T, B)
-        return np.einsum("ki,ki->i", Z, Z * self._filter(alpha)[:, None])
+    def rotated(self, B: np.ndarray) -> np.ndarray:
+        """Return what `half` needs of features B (p1, n), for any alpha: ``U'B``."""
+        return product(self.U.T, B)
+
+    def half(self, rotated: np.ndarray, alpha: float) -> np.ndarray:
+        """Return Z (p1, n) with ``Z'Z = H = B' (B B' + alpha)^-1 B`` of some features, see `rotated`."""
+        return rotated * np.sqrt(self._filter(alpha))[:, None]
 
     def root(self, S: np.ndarray, alpha: float) -> np.ndarray:
         """Return ``S U (S^2 + alpha)^-1/2 U'``."""
