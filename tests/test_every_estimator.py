@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -612,7 +613,7 @@ def test_what_is_refused_is_refused_with_a_message(name, form):
     assert str(refused.value).rstrip().endswith((".", ")"))
 
 
-@each([case for case in FITTED if case.form in ("plain", "named components", "gaps", "several inputs")])
+@each([case for case in FITTED if case.form in ("plain", "gaps")])
 def test_the_same_seed_gives_the_same_bits(case):
     data, again = case.data, clone(case.model)
     again.fit(data.X, data.y, points=data.points, **data.keywords)
@@ -926,10 +927,12 @@ def quick_pictures(monkeypatch):
     monkeypatch.setattr(Figure, "savefig", lambda self, out, **how: out.write(b"\x89PNG\r\n\x1a\n"))
 
 
-DRAWN = ("plain", "named components", "grid", "scattered", "gaps")  # pictures take longest
-
-
-REPORTED = [case for case in FITTED if case.form in DRAWN] + [case for case in LOADED if case.form == "plain"]
+# Pictures take longest: those of each form once, and those of each estimator once.
+DRAWN = ("named components", "grid", "scattered", "gaps")
+REPORTED = [
+    case for case in FITTED if case.form == "plain" or (case.name, case.form) in product(["global"], DRAWN)
+]
+REPORTED += [case for case in LOADED if (case.name, case.form) == ("global", "plain")]
 
 
 @each(REPORTED, "report")

@@ -1,4 +1,4 @@
-"""Run by test_mutations.py in a process of its own: open damaged copies of a file.
+"""Run by test_mutations.py in a process of its own: open damaged copies of some files.
 
 Each must open, or raise an error of the library; nothing may crash or take more memory than it is given.
 """
@@ -89,16 +89,22 @@ def read_all(path):
             np.asarray(array)
 
 
-def main(sample, count):
+def main(count, *samples):
     warnings.simplefilter("error")
-    outcome(sample, (read_all, read))  # imports what it needs
+    for sample in samples:
+        outcome(sample, (read_all, read))  # imports what it needs
     with contextlib.suppress(ImportError):  # Windows cannot limit it
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    for sample in samples:
+        open_damaged(sample, count)
+
+
+def open_damaged(sample, count):
     copy, outcomes = sample.with_name(f"damaged-{sample.name}"), []
     for seed in range(count):
-        print(seed, flush=True)  # the last one that is printed is the one that crashed
+        print(sample.parent.name, seed, flush=True)  # the last one that is printed is the one that crashed
         if sample.is_dir():
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(sample, copy)
@@ -106,8 +112,8 @@ def main(sample, count):
             shutil.copy(sample, copy)
         damage(copy, np.random.default_rng(seed))
         outcomes.append(outcome(copy, (read_all, read if seed % 2 else describe_file)))
-    print("read", outcomes.count("read"), "refused", outcomes.count("refused"))
+    print(f"{sample.parent.name}: read {outcomes.count('read')} refused {outcomes.count('refused')}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), *map(Path, sys.argv[2:]))

@@ -6,7 +6,7 @@ from elmonet.problems.burgers_flow import cole_hopf, random_waves
 
 
 def test_random_initial_values_agree_with_fourier_series_and_scipys_time_steps():
-    n, seed, size = 2, 4, 400
+    n, seed, size = 1, 4, 400
     c = random_waves(n, np.random.default_rng(seed), power=4)
     k = np.arange(size // 2 + 1)
     s = burgers.reference(n, seed).reshape(n, 101, 101)
@@ -20,8 +20,8 @@ def test_random_initial_values_agree_with_fourier_series_and_scipys_time_steps()
             square = np.fft.rfft(v * v) * (k < size / 3)
             return np.fft.irfft(-1j * np.pi * k * square - 0.01 * (2 * np.pi * k) ** 2 * waves, size)
 
-        run = solve_ivp(rate, (0, 1), start, "DOP853", t_eval=np.linspace(0, 1, 11), rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(s[row, :-1, ::10], run.y[::4], rtol=0, atol=1e-7)
+        run = solve_ivp(rate, (0, 0.3), start, "DOP853", t_eval=[0, 0.1, 0.2, 0.3], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(s[row, :-1, [0, 10, 20, 30]].T, run.y[::4], rtol=0, atol=1e-7)
 
 
 def test_a_wave_that_is_known_in_closed_form(monkeypatch):
@@ -39,9 +39,9 @@ def test_a_wave_that_is_known_in_closed_form(monkeypatch):
 
 def test_finer_sums_change_nothing(monkeypatch):
     some = [1, 10, 100]
-    s = burgers.reference(3, 2).reshape(3, 101, 101)[..., some]
+    s = burgers.reference(1, 2).reshape(1, 101, 101)[..., some]
     monkeypatch.setattr("elmonet.problems.burgers_flow._NEGLIGIBLE_WIDTHS", 60.0)
-    finer = burgers._solution(3, 2, np.linspace(0, 1, 101)[some])
+    finer = burgers._solution(1, 2, np.linspace(0, 1, 101)[some])
     np.testing.assert_allclose(finer, s, rtol=0, atol=1e-10)
 
 
@@ -55,8 +55,8 @@ def test_inputs_have_the_spectrum_of_the_published_generator():
     np.testing.assert_allclose((2 * waves[:, k].real).std(axis=0), deviation, rtol=0.05)
     np.testing.assert_allclose((2 * waves[:, k].imag).std(axis=0), deviation, rtol=0.05)
     np.testing.assert_allclose(u[:, :-1].mean(axis=1), 0, atol=5e-8)  # waves 100, 200, ... look constant
-    at_start = burgers.reference(3, 1).reshape(3, 101, 101)[:, :, 0]
-    np.testing.assert_allclose(at_start, burgers.inputs(3, 1), rtol=0, atol=1e-14)
+    at_start = burgers.reference(1, 1).reshape(1, 101, 101)[:, :, 0]
+    np.testing.assert_allclose(at_start, burgers.inputs(1, 1), rtol=0, atol=1e-14)
     c = random_waves(3, np.random.default_rng(1), power=4)
     np.testing.assert_allclose(
         cole_hopf(c, [0.0], 1.0, burgers.SENSORS)[:, 0], burgers.inputs(3, 1), atol=1e-12

@@ -45,7 +45,7 @@ def gauss_newton(own, i, steps=20):
     return c
 
 
-LITTLE, MUCH = 1 + 0.01 * np.arange(8), 10.0 ** np.linspace(-2, 2, 8)
+LITTLE, MUCH = 1 + 0.01 * np.arange(8), 10.0 ** np.linspace(-2, 2, 4)
 LINEAR = [lambda s, u: s.x + u.k * s - 1, lambda s, u, y: s.x + u.k * (y * s.y + s) - 1 - y]
 SQUARED = [lambda s, u: s.x + u.k * s + s**2 - 1, lambda s, u, y: s.x + u.k * (y * s.y + s) + s**2 - 1 - y]
 CASES = [(LITTLE, 1, 12), (MUCH, 2, 7)]
