@@ -53,8 +53,8 @@ class FittedModel(ABC):
     words: Summary | str | None = None
 
     @abstractmethod
-    def query(self, estimator: Any, X: Any, points: Any = None) -> Any:
-        """Check functions and points of a prediction."""
+    def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> Any:
+        """Check functions and points of a prediction; the functions are known at the sensors, if given."""
 
     @abstractmethod
     def values(self, query: Any) -> np.ndarray:
@@ -226,8 +226,9 @@ class FittedOperator(FittedModel):
 
     # Queries
 
-    def query(self, estimator: Any, X: Any, points: Any = None) -> Query:
+    def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> Query:
         """Check functions and points of a prediction."""
+        X = X if sensors is None else self.inputs.at_sensors(X, sensors)
         Z, outputs = self.seen(self.inputs.rows(estimator, X)), self.outputs
         if isinstance(points, Scattered) or is_list_of_points(points, len(Z), outputs.points.shape[1]):
             return self._own_points(X, Z, points)
