@@ -48,10 +48,8 @@ def test_points_in_any_order_say_nothing_of_the_inputs(case, some):
         "one": np.array([3]),
     }[some]
     np.testing.assert_array_equal(model.predict(u, points=points[at]), model.predict(u)[:, at])
-    for own, all_points in zip(
-        model.interval(u, 0.5, points=points[at]), model.interval(u, 0.5), strict=True
-    ):
-        np.testing.assert_array_equal(own, all_points[:, at])
+    for own, every in zip(model.interval(u, 0.5, points=points[at]), model.interval(u, 0.5), strict=True):
+        np.testing.assert_array_equal(own, every[:, at])
 
 
 def test_a_shifted_grid_of_as_many_points_is_interpolated(model):

@@ -263,7 +263,7 @@ def _common_points(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, 
 
 
 def _selected(own: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Return the indices (M,) of the points `where` (M, d) among `own` (m, d); `where` if not all are there."""
+    """Return the indices (M,) of points `where` (M, d) among `own` (m, d); or `where` if some are missing."""
     distance, nearest = cKDTree(own).query(where)
     return nearest if np.all(distance <= _SAME_POINT * np.ptp(own, axis=0).max()) else where
 
