@@ -26,7 +26,7 @@ from elmonet.solve import LEFT_OUT, Solution
 from elmonet.summary import Fact, Summary
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
-from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate
 from elmonet.uncertainty.novelty import TrainingRecord
 
 
@@ -203,12 +203,15 @@ class FittedOperator(FittedModel):
     @classmethod
     def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
         """Return the fitted operator with the error that its solution leads to expect."""
-        interval = None
-        if solution.errors is not None and solution.error_kind in LEFT_OUT:
-            M = len(outputs.points) * max(1, outputs.components)
-            error, groups = solution.expected_error, more.get("groups")
-            interval = error_interval(solution.errors, M, stated=error, independent=groups)
-        estimate = ErrorEstimate(solution.expected_error, interval, solution.error_kind)
+        error, kind = solution.expected_error, solution.error_kind
+        estimate = ErrorEstimate(error, None, kind)
+        if solution.errors is not None and kind in LEFT_OUT:
+            each = () if solution.component_errors is None else solution.component_errors
+            components = tuple(zip(outputs.component_names, map(float, each), strict=False))
+            groups = more.get("groups")
+            estimate = ErrorEstimate.of(
+                solution.errors, kind, stated=error, independent=groups, components=components
+            )
         return cls(inputs=inputs, outputs=outputs, solution=solution, estimate=estimate, **more)
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from elmonet.linalg import gram, product
-from elmonet.metrics import overall, relative_errors
+from elmonet.metrics import output_sizes
 from elmonet.solve.cholesky import Cholesky, symmetric
 from elmonet.solve.observations import DECADES, Choice, UnalignedFit, folds, resolved
 from elmonet.solve.spectral import Spectrum
@@ -50,7 +50,7 @@ class Gaps:
         def error(alpha: float, parts: list[np.ndarray]) -> float:
             found = tried.setdefault(alpha, [])
             found += [self._errors(fitted, alpha) for fitted in parts[len(found) :]]
-            return float(overall(np.concatenate(found), self.y.shape[1]))
+            return float(np.mean(np.concatenate(found)))
 
         if alpha is None:
             begin = _START_POWER if near is None else int(min(0, np.rint(np.log10(near / largest))))
@@ -77,10 +77,8 @@ class Gaps:
         predicted = product(shrinkage.predicted(Y, ~fitted), self.Q.T)
         observed, y = self.observed[~fitted], self.y[~fitted]
         some = observed.any(axis=1)
-        residuals, norms = (
-            np.linalg.norm(A[some], axis=1) for A in (np.where(observed, predicted, 0.0) - y, y)
-        )
-        return relative_errors(residuals, norms, y.shape[1])
+        residuals = np.linalg.norm(np.where(observed, predicted, 0.0)[some] - y[some], axis=1)
+        return np.asarray(residuals / output_sizes(y[some]))
 
     def _filled(self, shrinkage: Shrinkage, functions: np.ndarray | slice) -> np.ndarray:
         """Return the outputs of some functions, with the gaps filled."""

@@ -11,7 +11,7 @@ from scipy.linalg import qr, svd
 
 from elmonet.errors import InputError, RankCollapseWarning
 from elmonet.linalg import gram, product, squared_norm
-from elmonet.metrics import overall, relative_errors
+from elmonet.metrics import output_sizes, reference_norms
 from elmonet.solve.factor import Factor
 from elmonet.solve.solution import Fit, Solution
 
@@ -29,7 +29,7 @@ class Problem:
     B : (p1, N), times the power of two `b` if its size is extreme.
     QtG : (r, N), the outputs in the basis Q, times the power of two `g` likewise.
     outside : (N,), norms of the part of the outputs outside the trunk's span.
-    sizes : (N,), the reference of relative errors; by default the norms of the outputs.
+    sizes : (N,), the reference of relative errors; by default as in `relative_l2`.
     groups : (N,), integers; functions of the same group are left out together. None: one at a time.
     """
 
@@ -47,7 +47,9 @@ class Problem:
         self.span, self.QtG, self.outside, self.g = span, QtG, outside, g
         self.B, self.b = safely_scaled(B, "B, the branch's features,")
         self.norms = np.hypot(np.sqrt(np.einsum("ij,ij->j", QtG, QtG)), outside)
-        self.sizes = self.norms if sizes is None else sizes * g
+        numbers = sizes is None and span.shape[0] == len(QtG) == 1  # outputs at a single point
+        self.sizes = output_sizes(QtG.T) if numbers else reference_norms(self.norms)
+        self.sizes = self.sizes if sizes is None else sizes * g
 
     @classmethod
     def of(
@@ -109,7 +111,7 @@ class Problem:
             rank_B=rank_B,
             residual=float(residual / total) if total else 0.0,
             alpha=float(self.alpha_outside(alpha)),
-            expected_error=float(overall(errors, self.span.shape[0])),
+            expected_error=float(np.mean(errors)),
             error_kind="leave-one-out" if self.groups is None else "leave-group-out",
             errors=errors,
             seconds=perf_counter() - self.started,
@@ -119,7 +121,7 @@ class Problem:
 
     def errors(self, left_out: np.ndarray) -> np.ndarray:
         """Return relative leave-one-out errors (..., N), from the norms of the residuals within the span."""
-        return relative_errors(np.hypot(left_out, self.outside), self.sizes, self.span.shape[0])
+        return np.asarray(np.hypot(left_out, self.outside) / self.sizes)
 
     def alpha_inside(self, alpha: Any) -> Any:
         """Convert an alpha of the caller to the B that was multiplied by b."""

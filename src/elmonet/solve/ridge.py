@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError, InterpolationThresholdWarning, NumericsWarning
 from elmonet.linalg import squared_norm
-from elmonet.metrics import overall
 from elmonet.solve.cholesky import AtOneAlpha
 from elmonet.solve.dual import Tridiagonal
 from elmonet.solve.factor import Factor, Sweep, gram_rounding
@@ -273,7 +272,7 @@ class _InMemoryPath(AlphaPath):
 
     def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
         """Return leave-one-out errors or GCV scores, and leave-one-out errors."""
-        error = overall(self.problem.errors(scores.left_out), self.problem.span.shape[0])
+        error = np.mean(self.problem.errors(scores.left_out), axis=-1)
         return scores.gcv if self.by == "gcv" else error, error
 
     def solution(self, report: bool = False) -> Solution:
