@@ -100,4 +100,5 @@ def percent(error: float, digits: int = 3) -> str:
     """
     if error < _POWERS_OF_TEN_BELOW:
         return f"{error:.2g}"
-    return f"{100 * error:.0f} %" if error >= 10 else f"{100 * error:.{digits}g} %"
+    text = f"{100 * error:.{digits}g}"
+    return f"{100 * error:.0f} %" if "e" in text else f"{text} %"

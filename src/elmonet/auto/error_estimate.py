@@ -45,6 +45,9 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
     N functions is smaller by ((N - 1) / N)^rate.
     """
+    before = model._fitted().estimate
+    if before.reason:
+        return before
     N = len(search.X)
     groups = search.training.groups
     independent = N if groups is None else len(np.unique(groups.numbers))
@@ -57,7 +60,7 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
         one_more = (1 - 1 / independent) ** curve.rate
     hidden = optimism(search, best)
     error = one_more * float(np.mean(errors)) + hidden
-    rate, before = None if curve is None else curve.rate, model._fitted().estimate
+    rate = None if curve is None else curve.rate
     components = before.components
     if components and before.error:
         components = tuple((name, own * error / before.error) for name, own in components)

@@ -291,6 +291,11 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self._fitted(AttributeError).estimate.interval
 
     @property
+    def error_quantiles_(self) -> tuple[float, float] | None:
+        """Median and 95 % quantile of the errors of single functions; None if unknown, or with few."""
+        return self._fitted(AttributeError).estimate.quantiles
+
+    @property
     def error_kind_(self) -> str | None:
         """How the error was estimated: "leave-one-out", "leave-group-out", "held out", "gcv" or None."""
         return self._fitted(AttributeError).estimate.kind
@@ -342,4 +347,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def _adopt(self, model: FittedModel) -> Self:
         """Show another fitted model."""
         self._model = model
+        return self
+
+    def _warned(self) -> Self:
+        """Warn of a large expected error (`LargeErrorWarning`), at the end of a fit."""
+        self._fitted().estimate.warn_if_useless()
         return self

@@ -22,7 +22,7 @@ from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.transforms import Affine, LogOutputs
 from elmonet.solve import Solution
 from elmonet.uncertainty.bands import ErrorBars
-from elmonet.uncertainty.error_estimate import restored_estimate, stored_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_estimate, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _SETTINGS = ("scale_inputs", "log_inputs", "log_outputs", "missing")
@@ -65,6 +65,7 @@ def deeponet_to_store(
         "promise": chosen,
         "quantiles": estimate.quantiles,
         "components": estimate.components,
+        "unknown": estimate.reason,
         "groups": model.groups,
         "word": model.grouping,
     }
@@ -97,6 +98,8 @@ def deeponet_from_store(
     more = {"groups": header.get("groups"), "grouping": header.get("word", ""), "method": method}
     more["known"] = TrainingRecord.from_arrays(arrays)
     model = FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
+    if header.get("unknown"):
+        model = replace(model, estimate=ErrorEstimate(reason=str(header["unknown"])))
     if header["promise"] is not None:
         error, words, *interval = header["promise"]
         kept = interval[0] if interval else None  # files of 0.1 hold none

@@ -26,7 +26,7 @@ from elmonet.solve import LEFT_OUT, Solution
 from elmonet.summary import Fact, Summary
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
-from elmonet.uncertainty.error_estimate import ErrorEstimate
+from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord
 
 
@@ -204,8 +204,13 @@ class FittedOperator(FittedModel):
     def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
         """Return the fitted operator with the error that its solution leads to expect."""
         error, kind = solution.expected_error, solution.error_kind
-        estimate = ErrorEstimate(error, None, kind)
-        if solution.errors is not None and kind in LEFT_OUT:
+        estimate, training = ErrorEstimate(error, None, kind), more.get("training")
+        reason = ""
+        if training is not None and isinstance(training.y, np.ndarray):
+            reason = reason_unknown(training.y, more.get("groups") or len(training.y))
+        if reason:
+            estimate = ErrorEstimate(reason=reason)
+        elif solution.errors is not None and kind in LEFT_OUT:
             each = () if solution.component_errors is None else solution.component_errors
             components = tuple(zip(outputs.component_names, map(float, each), strict=False))
             groups = more.get("groups")

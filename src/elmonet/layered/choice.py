@@ -18,7 +18,7 @@ from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Grid, Symmetry, symmetries_of
 from elmonet.metrics import relative_l2
-from elmonet.uncertainty.error_estimate import ErrorEstimate
+from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 
 # Trials, on few functions with few features.
 _TRIAL_FUNCTIONS = 300
@@ -155,7 +155,9 @@ def fit_layers(
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
     held_out, estimate = data.of(rows), ErrorEstimate(error, None, "held out")
     predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
-    if chain.errors is not None:
+    if reason := reason_unknown(data.s, len(data.s)):
+        estimate = ErrorEstimate(reason=reason)
+    elif chain.errors is not None:
         independent = len(data.u) if held_out.groups is None else int(held_out.groups.max()) + 1
         each = form.outputs.component_errors(*(A.reshape(len(rows), -1) for A in (predicted, held_out.s)))
         names = () if each is None else zip(form.outputs.component_names, map(float, each), strict=True)

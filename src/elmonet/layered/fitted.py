@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 
 from elmonet.checks import coordinates
 from elmonet.data.scattered import Scattered
-from elmonet.errors import ExtrapolationWarning, InputError, warn
+from elmonet.errors import ExtrapolationWarning, InputError, LargeErrorWarning, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.inputs import count_of
 from elmonet.forms.training import Training, is_list_of_points, place_points
@@ -290,7 +291,9 @@ def fitted_first(first: Any, X: Any, y: Any, training: Training, *, seed: int, *
     own = model.get_params()
     if hasattr(model, "_fit_training") and own["lift"] is None and own["points"] is None:
         return model._fit_training(training)
-    model.fit(X, y, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeErrorWarning)  # layers are to reduce it
+        model.fit(X, y, **given)
     return getattr(model, "global_model_", model)
 
 

@@ -139,7 +139,7 @@ class LayeredELMDeepONet(OperatorEstimator):
                 tell=tell,
             )
         assert model is not None
-        return self._adopt(replace(model, known=TrainingRecord.of(training.X)))
+        return self._adopt(replace(model, known=TrainingRecord.of(training.X)))._warned()
 
     def rollout(self, X: Any, steps: int) -> np.ndarray:
         """Apply a learned time step repeatedly.
@@ -202,6 +202,7 @@ class LayeredELMDeepONet(OperatorEstimator):
             "interval": stored_interval(model.estimate.interval),
             "quantiles": model.estimate.quantiles,
             "components": model.estimate.components,
+            "unknown": model.estimate.reason,
             "words": str(model.summary),
             "symmetries": [asdict(symmetry) for symmetry in model.symmetries],
             "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(layers)],

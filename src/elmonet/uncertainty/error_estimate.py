@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import stdtrit
 
+from elmonet.errors import LargeErrorWarning, warn
 from elmonet.summary import Fact, percent
 
 _KINDS = {
@@ -26,6 +27,7 @@ _MIN_FOR_TAIL = 6  # errors, below which their tail is not looked at
 _TAIL_POWER = 0.6  # of n: the number of errors in the tail
 _MAX_INDEX = 0.85  # largest inverse tail index of a Pareto law that is used; at 1, the mean is infinite
 _MAX_LOG_VARIANCE = 9.0  # largest variance of the errors' logarithms that is used: they spread over 5 decades
+USELESS = 0.5  # expected error above which a fit warns
 _HEAVY = 2.0  # ratio of mean and median error, above which few functions determine the mean
 
 
@@ -41,6 +43,7 @@ class ErrorEstimate:
     optimism : the part of it that makes up for choosing the best of many models; not kept in files.
     quantiles : the median and the 95 % quantile of the errors of single functions; None if not known.
     components : names of the components and the expected error of each by itself.
+    reason : why the error is not known, if the data do not allow to state one.
     """
 
     error: float | None = None
@@ -49,6 +52,7 @@ class ErrorEstimate:
     optimism: float = 0.0
     quantiles: tuple[float, float] | None = None
     components: tuple[tuple[str, float], ...] = ()
+    reason: str = ""
 
     @classmethod
     def of(
@@ -76,10 +80,18 @@ class ErrorEstimate:
         """Whether few functions with large errors determine the mean."""
         return self.quantiles is not None and (self.error or 0.0) > _HEAVY * self.quantiles[0]
 
-    @property
-    def largest(self) -> float:
-        """The expected error, or that of a component by itself, if one is larger."""
-        return max(self.error or 0.0, *(error for _, error in self.components), 0.0)
+    def warn_if_useless(self) -> None:
+        """Warn of a large expected error, also of one component by itself."""
+        whole = [("the outputs", self.error)] if self.error is not None else []
+        for name, error in (*whole, *self.components):
+            if error > USELESS:
+                warn(
+                    f"the expected error of {name} is {percent(error, 2)}: new functions are hardly "
+                    "predicted. Check that rows of inputs and outputs belong together, and that the inputs "
+                    "determine the outputs. More training functions may help; summary() says more.",
+                    LargeErrorWarning,
+                )
+                return
 
     def plus(self, error: float) -> ErrorEstimate:
         """Return the estimate for training outputs that have an error of their own."""
@@ -97,7 +109,8 @@ class ErrorEstimate:
         `warns`: whether `predict` warns of inputs unlike the training inputs.
         """
         if self.error is None or self.kind is None:
-            return (Fact("Expected error", "not known: no function was left out. Test on new functions"),)
+            reason = self.reason or "no function was left out. Test on new functions"
+            return (Fact("Expected error", f"not known: {reason}"),)
         where = "new functions like the training functions"
         where += (
             ". Not other kinds of inputs: predict warns of them, novelty() measures them" if warns else ""
@@ -108,9 +121,11 @@ class ErrorEstimate:
     def size_facts(self) -> tuple[Fact, ...]:
         """Return the expected error, its interval, that of single functions and of components."""
         assert self.error is not None
-        facts = [Fact("Expected error", f"{percent(self.error)} of the size of the outputs")]
+        low, high = self.interval or (0.0, 0.0)
+        size = f"about {percent(self.error, 1)}" if high == np.inf else percent(self.error)
+        useless = ": new functions are hardly predicted" if self.error > USELESS else ""
+        facts = [Fact("Expected error", f"{size} of the size of the outputs{useless}")]
         if self.interval is not None:
-            low, high = self.interval
             said = f"{percent(low, 2)} to {percent(high, 2)}"
             if high == np.inf:
                 said = f"not known with fewer than {MIN_INDEPENDENT} functions"
@@ -216,6 +231,15 @@ def stored_interval(interval: tuple[float, float] | None) -> list[float | None] 
     return None if interval is None else [end if np.isfinite(end) else None for end in interval]
 
 
+def reason_unknown(y: np.ndarray, independent: int) -> str:
+    """Return why no expected error can be stated for outputs y (N, M) of so many functions; "" if one can."""
+    if independent < 2:
+        return "there is a single training function, and without it nothing is left to fit"
+    if not np.any(y):
+        return "all training outputs are zero, so there is no size that errors are relative to"
+    return ""
+
+
 def restored_estimate(
     header: dict[str, Any], error: float | None, interval: Any, kind: str | None
 ) -> ErrorEstimate:
@@ -223,7 +247,8 @@ def restored_estimate(
     quantiles = header.get("quantiles")
     components = tuple((str(name), float(own)) for name, own in header.get("components") or ())
     more: dict[str, Any] = {"components": components, "quantiles": quantiles and tuple(quantiles)}
-    return ErrorEstimate(error, restored_interval(interval), kind, **more)
+    more["reason"] = str(header.get("unknown", ""))
+    return ErrorEstimate(error, restored_interval(interval), None if error is None else kind, **more)
 
 
 def restored_interval(ends: list[float | None] | None) -> tuple[float, float] | None:
