@@ -55,6 +55,10 @@ class ExtrapolationWarning(NumericsWarning):
     """A prediction outside the region covered by the training data."""
 
 
+class LargeErrorWarning(NumericsWarning):
+    """A fit whose expected error is so large that its predictions are of little use."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
     package, level = os.path.dirname(__file__) + os.sep, 1

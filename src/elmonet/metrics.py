@@ -12,12 +12,16 @@ from elmonet.errors import InputError
 def relative_l2(prediction: Any, truth: Any) -> float:
     """Return the mean over functions of the relative error in the 2-norm.
 
-    ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function. The error of a function
-    that is zero everywhere is relative to the root mean square of the other norms.
+    ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function with all its values: all
+    components together, in the units in which they come. The error of a function that is zero everywhere is
+    relative to the root mean square of the other norms. Functions of a single value are numbers: if these
+    have both signs, some are near zero by chance, and all errors are relative to their root mean square.
+
+    `expected_error_` estimates this number for new functions.
 
     Parameters
     ----------
-    prediction, truth : (N, M) or (N, M, c); (M,) is one function.
+    prediction, truth : (N, M) or (N, M, c), or dictionaries of components; (M,) is one function.
 
     Returns
     -------
@@ -32,6 +36,8 @@ def relative_l2(prediction: Any, truth: Any) -> float:
     >>> relative_l2([[1.0, 0.0], [0.0, 2.2]], [[1.0, 0.0], [0.0, 2.0]])
     0.05...
     """
+    if isinstance(prediction, dict) and isinstance(truth, dict) and set(prediction) == set(truth):
+        prediction, truth = (np.stack([part[name] for name in truth], -1) for part in (prediction, truth))
     prediction, truth = np.asarray(prediction), np.asarray(truth)
     if prediction.shape != truth.shape or truth.ndim == 0 or truth.size == 0:
         raise InputError(
@@ -41,7 +47,7 @@ def relative_l2(prediction: Any, truth: Any) -> float:
     n = len(truth) if truth.ndim > 1 else 1
     truth = truth.reshape(n, -1).astype(np.float64, copy=False)
     difference = prediction.reshape(truth.shape) - truth
-    return float(np.mean(function_norms(difference) / reference_norms(function_norms(truth))))
+    return float(np.mean(function_norms(difference) / output_sizes(truth)))
 
 
 def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
@@ -59,24 +65,15 @@ def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
     return -relative_l2(estimator.predict(X), y)
 
 
-def relative_errors(
-    residuals: np.ndarray, norms: np.ndarray, points: int, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the relative error of each function, from norms of residuals (..., N) and of outputs (N,).
+def output_sizes(functions: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the sizes (N,) that errors of outputs (N, M) are relative to, as in `relative_l2`.
 
-    Outputs at a single point are numbers, some of them near zero by chance; there all functions are relative
-    to the same root mean square. A function with `weights` (N,) 2 counts as if it were there twice.
+    A function with `weights` (N,) 2 counts as if it were there twice.
     """
-    if points == 1:
-        return residuals / (root_mean_square(norms, weights) or 1.0)
-    return residuals / reference_norms(norms, weights)
-
-
-def overall(errors: np.ndarray, points: int, weights: np.ndarray | None = None) -> Any:
-    """Return the overall error of `relative_errors` (..., N): the mean, or for one point the RMS."""
-    if points == 1:
-        return np.sqrt(np.average(errors**2, axis=-1, weights=weights))
-    return np.average(errors, axis=-1, weights=weights)
+    norms = function_norms(functions)
+    if functions.shape[1] == 1 and functions.min() < 0 < functions.max():
+        return np.full(len(norms), root_mean_square(norms, weights))
+    return reference_norms(norms, weights)
 
 
 def function_norms(functions: np.ndarray) -> np.ndarray:

@@ -35,22 +35,22 @@ def test_the_interval_covers_under_its_own_assumptions(n, rate, spread):
         worth = np.sum(rng.gamma(1 / 0.8**2, 0.8**2, n))  # mean 1, deviation 0.8 each
         true = (n / worth) ** rate
         errors = rng.lognormal(-(sigma**2) / 2, sigma, n)  # left out, they have the mean of an average set
-        low, high = error_interval(errors, 20, rate=rate)
+        low, high = error_interval(errors, rate=rate)
         covered.append(low <= true <= high)
     assert 0.85 < np.mean(covered) < 0.96
 
 
 def test_the_interval_of_numbers_and_of_groups():
     errors = np.abs(np.random.default_rng(0).normal(size=400))
-    low, high = error_interval(errors, 1)
-    assert low < np.sqrt(np.mean(errors**2)) < high
-    fewer = error_interval(errors, 1, independent=20)
+    low, high = error_interval(errors)
+    assert low < np.mean(errors) < high
+    fewer = error_interval(errors, independent=20)
     assert fewer[0] < low < high < fewer[1]
     # Eight held-out functions of fifty say less than fifty left-out ones.
-    assert error_interval(errors[:8], 20, independent=50)[1] > error_interval(errors[:50], 20)[1]
-    assert error_interval(errors[:1], 20, independent=10)[1] < np.inf
-    assert error_interval(errors[:9], 20) == (0.0, np.inf)
-    assert error_interval(np.zeros(10), 20) == (0.0, 0.0)
+    assert error_interval(errors[:8], independent=50)[1] > error_interval(errors[:50])[1]
+    assert error_interval(errors[:1], independent=10)[1] < np.inf
+    assert error_interval(errors[:9]) == (0.0, np.inf)
+    assert error_interval(np.zeros(10)) == (0.0, 0.0)
 
 
 def test_the_rate_of_a_learning_curve():

@@ -13,7 +13,7 @@ from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import function_norms, reference_norms
 from elmonet.summary import Fact, percent, plural
-from elmonet.uncertainty.error_estimate import ErrorEstimate
+from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT, USELESS, ErrorEstimate
 
 _REPEAT_DIGITS = 10  # inputs that agree in this many digits of the largest value are repeats
 _INSPECTED = 1000  # functions that are inspected, evenly spaced, at most
@@ -194,6 +194,11 @@ def narrow_span(training: Training) -> str:
 
     Inputs that are a few numbers fill their space, so that there are no others: then "" too.
     """
+    if len(training.y) > 1 and not np.ptp(training.y, axis=0).any():
+        return (
+            "all training outputs are the same function. How outputs depend on inputs cannot be learned from "
+            "these data"
+        )
     inputs, outputs = (_inspected(A).reshape(-1, A[0].size) for A in (training.X, training.y))
     k, q = _dimension(inputs), _dimension(outputs)
     if k == inputs.shape[1]:
@@ -217,13 +222,17 @@ def _dimension(functions: np.ndarray) -> int:
 
 def recommendations(search: Search, best: Trial, expected: ErrorEstimate, narrow: bool) -> tuple[Fact, ...]:
     """Report which data would reduce the error; `narrow`: the training functions span a small space."""
-    if (expected.error or 0.0) < EXACT:
+    if expected.error is None and len(search.X) > 1:  # outputs without a size
+        return ()
+    if expected.error is not None and expected.error < EXACT:
         if narrow:
             text = "not needed for functions like these. For other functions, add some of them"
         else:
             text = "not needed: the error is at the level of rounding"
         return (Fact("More data", text),)
-    sensors = search.with_half_the_sensors(best)
+    # Where little is predicted, that every second sensor predicts as little says nothing.
+    said = expected.error is not None and expected.error < USELESS and len(search.X) >= MIN_INDEPENDENT
+    sensors = search.with_half_the_sensors(best) if said else None
     return (
         *_more_functions(search, best, expected.optimism),
         *([] if sensors is None else [_more_sensors(*sensors)]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from elmonet.auto.search import Search, Trial
 from elmonet.auto.transformed_data import TransformedData
 from elmonet.errors import NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
-from elmonet.metrics import function_norms, overall, relative_errors
-from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate, error_interval
+from elmonet.metrics import function_norms, output_sizes
+from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate
 
 EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions, up to which each is left out by a refit
@@ -44,21 +45,29 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
     N functions is smaller by ((N - 1) / N)^rate.
     """
-    N, M = len(search.X), search.y.shape[1]
+    before = model._fitted().estimate
+    if before.reason:
+        return before
+    N = len(search.X)
     groups = search.training.groups
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
     errors, one_more = model.solution_.loo_errors, 1.0
     if independent >= _REFIT_FROM and N <= _REFIT_UP_TO:
         errors = errors_without_each(search, best)
-        half = float(overall(errors_without_half(search, best), M))
-        curve = LearningCurve(independent // 2, half, independent - 1, float(overall(errors, M)))
+        half = float(np.mean(errors_without_half(search, best)))
+        curve = LearningCurve(independent // 2, half, independent - 1, float(np.mean(errors)))
         one_more = (1 - 1 / independent) ** curve.rate
     hidden = optimism(search, best)
-    error = one_more * float(overall(errors, M)) + hidden
+    error = one_more * float(np.mean(errors)) + hidden
     rate = None if curve is None else curve.rate
-    interval = error_interval(errors, M, stated=error, independent=independent, rate=rate)
-    return ErrorEstimate(error, interval, model.error_kind_, hidden)
+    components = before.components
+    if components and before.error:
+        components = tuple((name, own * error / before.error) for name, own in components)
+    more: dict[str, Any] = {"optimism": hidden, "components": components}
+    return ErrorEstimate.of(
+        errors, before.kind or "leave-one-out", stated=error, independent=independent, rate=rate, **more
+    )
 
 
 def learning_curve(search: Search, best: Trial) -> LearningCurve | None:
@@ -67,7 +76,7 @@ def learning_curve(search: Search, best: Trial) -> LearningCurve | None:
     errors: dict[int, float] = {}
     for trial in search.trials:
         if trial.kind == best.kind:
-            errors[trial.functions] = min(trial.error, errors.get(trial.functions, np.inf))
+            errors[trial.functions] = min(trial.stated_error, errors.get(trial.functions, np.inf))
     fewer = [n for n in errors if n < N]
     if not fewer or N not in errors:
         return None
@@ -83,13 +92,12 @@ def optimism(search: Search, best: Trial) -> float:
     rivals = [trial for trial in search.trials if trial.functions == best.functions]
     data = search.data(best.transform, best.functions)
     errors = np.array([trial.errors for trial in rivals])
-    power = 2 if data.y.shape[1] == 1 else 1
     groups = np.arange(errors.shape[1]) if data.groups is None else data.groups
-    own = np.array([np.bincount(groups, weights=row) for row in errors**power])
+    own = np.array([np.bincount(groups, weights=row) for row in errors])
     without = (own.sum(axis=1, keepdims=True) - own)[:, groups]
     chosen = np.argmin(without, axis=0)
-    honest = data.overall(errors[chosen, np.arange(errors.shape[1])])
-    return max(0.0, honest - best.error)
+    honest = np.mean([rivals[k].stated[i] for i, k in enumerate(chosen)])
+    return max(0.0, float(honest) - best.stated_error)
 
 
 def errors_without_each(search: Search, trial: Trial) -> np.ndarray:
@@ -120,14 +128,12 @@ def _groups(search: Search) -> np.ndarray:
 def _errors(search: Search, trial: Trial, left_out: list[np.ndarray]) -> np.ndarray:
     """Return the mean error of each function (N,) over the refits without it; `left_out` are masks (N,)."""
     training, transform = search.training, search.transforms[trial.transform]
-    residuals = np.zeros(len(training.X))
+    norms, in_units = np.zeros(len(training.X)), training.outputs.in_units
     for out in left_out:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
             data = TransformedData(training.of(np.flatnonzero(~out)), transform)
             model = data.model(trial.candidate, search.seed)
-        residuals[out] += function_norms(
-            model._fitted().at_training_points(training.X[out]) - training.y[out]
-        )
-    residuals /= np.sum(left_out, axis=0)
-    return relative_errors(residuals, function_norms(training.y), training.y.shape[1])
+        residuals = model._fitted().at_training_points(training.X[out]) - training.y[out]
+        norms[out] += function_norms(in_units(residuals))
+    return norms / np.sum(left_out, axis=0) / output_sizes(in_units(training.y))

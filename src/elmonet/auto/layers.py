@@ -17,6 +17,7 @@ from elmonet.layered import LayeredELMDeepONet
 from elmonet.layered.chain import error_before, held_out_of
 from elmonet.layered.choice import find_layer_data, fit_layers
 from elmonet.layered.fitted import left_out_rows
+from elmonet.metrics import relative_l2
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _WORTH = 0.9  # error with layers, relative to without, on few functions: else they are not worth the time
@@ -63,7 +64,8 @@ def compare_with_layers(
         if layers is None:
             return None
         raise
-    before = error_before(replace(problem, first=start), seed)
+    started = replace(problem, first=start)
+    before, alike = error_before(started, seed), error_before(replace(started, units=None), seed)
     found = fit_layers(
         form,
         problem,
@@ -79,7 +81,10 @@ def compare_with_layers(
     seconds = perf_counter() - begin
     if found is None:
         return Comparison(before, None, seconds)
-    if layers is None and found.held_out_error > _BETTER * before:
+    held = found.held_out
+    assert held is not None
+    # As in every choice, components count alike.
+    if layers is None and relative_l2(held.predicted, held.truth) > _BETTER * alike:
         return Comparison(before, found.estimate.error, seconds)
     model = LayeredELMDeepONet(layers=layers, random_state=seed)
     found = replace(found, known=TrainingRecord.of(training.X))

@@ -143,7 +143,7 @@ class AutoELMDeepONet(OperatorEstimator):
             self.__dict__.pop("physics_", None)
         self.global_model_, self.best_model_ = global_model, layered or global_model
         self.leaderboard_, self.repeats_ = leaderboard, repeats
-        return self
+        return self._warned()
 
     def _choose(
         self, training: Training, sensors: Any, hook: Any

@@ -128,10 +128,10 @@ def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
     families: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
         families.setdefault(trial.candidate.family, trial)
-    rivals = [
-        (t.error, f"{t.candidate}" + (f" on {t.functions} functions" if t.functions < best.functions else ""))
-        for t in families.values()
-    ]
+    rivals = []
+    for t in families.values():
+        fewer = f" on {t.functions} functions" if t.functions < best.functions else ""
+        rivals.append((t.stated_error, f"{t.candidate}{fewer}"))
     tried = f"{plural(len(search.trials), 'candidate')}. The best of each family:"
     return (
         Fact("Model", f"{best.candidate}, {best.candidate.description}"),

@@ -16,11 +16,11 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD, InfiniteWidth, Linear
 from elmonet.features.base import fit_features, fit_map
 from elmonet.features.kernels import KERNELS, Products, kernel_features, kernel_matrix
-from elmonet.fitting.in_memory import Reused, log_sizes
+from elmonet.fitting.in_memory import Reused, error_sizes
 from elmonet.fitting.prepare import Prepared, branch_and_trunk
 from elmonet.forms.training import Training
 from elmonet.linalg import product
-from elmonet.metrics import overall, reference_norms
+from elmonet.metrics import function_norms, output_sizes, reference_norms
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.factor import Factor
 
@@ -34,7 +34,9 @@ class Evaluation:
     features : (N, p1).
     branch : returns the fitted branch.
     factors : factors of the features.
-    solution, errors : the solution, and the relative leave-one-out error of each function (N,).
+    solution : the solution.
+    errors : (N,), the relative leave-one-out errors by which candidates are compared.
+    stated : (N,), the same as errors are stated: components count by their size, not alike.
     """
 
     features: np.ndarray
@@ -42,6 +44,7 @@ class Evaluation:
     factors: dict[str, Factor]
     solution: Solution
     errors: np.ndarray
+    stated: np.ndarray
 
 
 class TransformedData:
@@ -65,7 +68,7 @@ class TransformedData:
         self.inputs = training.inputs.prepared(training.X, logarithms=logarithms, scale=scale)
         self.Z, self.y = self.inputs.seen(training.X), training.y
         self.outputs = training.outputs.prepared(self.y, logarithms=transform["log_outputs"], scale=scale)
-        self.sizes = None if self.outputs.logs is None else log_sizes(self.y)
+        self.sizes = error_sizes(self.outputs, self.y)
         self.groups = None if training.groups is None else training.groups.numbers
 
     @cached_property
@@ -97,6 +100,12 @@ class TransformedData:
         rank = max(2, int(np.count_nonzero(tail > self.negligible * tail[0])))
         return modes[:, :rank], coordinates[:rank]
 
+    @cached_property
+    def _units(self) -> tuple[np.ndarray, np.ndarray]:
+        """R (r, r) with ``||R e||`` the norm of modes times e in the user's units; sizes (N,) in these."""
+        _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T).T)
+        return R, output_sizes(self.outputs.in_units(self.y))
+
     def evaluate(self, candidate: Candidate, seed: int) -> Evaluation:
         """Solve for a candidate; alpha is chosen by leave-one-out."""
         features, branch = self._features(candidate, seed)
@@ -106,10 +115,13 @@ class TransformedData:
             warnings.simplefilter("ignore", NumericsWarning)
             T, B = np.eye(len(coordinates)), features.T
             solution = Ridge("loo").solve(T, B, coordinates, self.sizes, self.groups, factors)
-        errors = np.asarray(solution.errors)
+        errors = stated = np.asarray(solution.errors)
         if self.outputs.logs is not None:
-            errors = self.outputs.errors(product(modes, solution.left_out()).T, self.y)
-        return Evaluation(features, branch, factors, solution, errors)
+            errors = stated = self.outputs.errors(product(modes, solution.left_out()).T, self.y)
+        elif self.outputs.components:
+            residuals = product(self._units[0], coordinates - solution.left_out()).T
+            stated = function_norms(residuals) / self._units[1]
+        return Evaluation(features, branch, factors, solution, errors, stated)
 
     def _features(self, candidate: Candidate, seed: int) -> tuple[np.ndarray, Callable[[], Any]]:
         """Return the features (N, p1) of a candidate, and a function that returns the fitted branch."""
@@ -132,10 +144,6 @@ class TransformedData:
             return branch if candidate.linear else kernel
 
         return features, fitted
-
-    def overall(self, errors: np.ndarray) -> float:
-        """Return one number for the errors of all functions."""
-        return float(overall(errors, self.y.shape[1]))
 
     def best_rank(self, solution: Solution) -> int | None:
         """Return how many modes to keep: the others are predicted worse than by zero. None: all."""

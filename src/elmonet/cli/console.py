@@ -163,7 +163,11 @@ def error_in_words(model: Any) -> str:
 def error_values(model: Any) -> dict[str, Any]:
     """Return the expected error of a model, for programs."""
     error, kind = model.expected_error_, model.error_kind_
-    values = {"expected_error": error, "expected_error_interval": model.expected_error_interval_}
+    values = {
+        "expected_error": error,
+        "expected_error_interval": model.expected_error_interval_,
+        "error_quantiles": model.error_quantiles_,
+    }
     return values | {"error_kind": kind} | ({"loo_error": error} if kind == "leave-one-out" else {})
 
 

@@ -46,7 +46,8 @@ def info(
         json_option(
             "kind (model or data), path, bytes; for a model input_shape, inputs, output_shape, components, "
             "points, low, high, file_names, branch, trunk, residual, alpha, condition, expected_error, "
-            "expected_error_interval, error_kind; for data format, arrays, skipped, roles, reasons, error"
+            "expected_error_interval, error_quantiles (median, 95 %), error_kind; for data format, arrays, "
+            "skipped, roles, reasons, error"
         ),
     ] = False,
 ) -> None:

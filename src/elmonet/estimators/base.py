@@ -40,7 +40,15 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Predictions
 
-    def predict(self, X: Any, points: Any = None, *, return_std: bool = False, derivative: Any = None) -> Any:
+    def predict(
+        self,
+        X: Any,
+        points: Any = None,
+        *,
+        sensors: Any = None,
+        return_std: bool = False,
+        derivative: Any = None,
+    ) -> Any:
         """Predict output functions, at the training points or at others.
 
         Warns of inputs unlike the training inputs (`ExtrapolationWarning`).
@@ -52,6 +60,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         points : where to predict; by default the training points. For points (M, d) the outputs are (N, M),
             for points (H, W, d) they are (N, H, W), with components (N, M, c) or a dictionary. For a
             `Scattered`, one value for each of its places; for a list of points, one array per function.
+        sensors : where X is known; by default, where the training inputs were. The training sensors in any
+            order; for a model with layers, any uniform grid of its domain. Its inputs may also come without
+            sensors on another grid, at the points of the prediction: as many values as points.
         return_std : return the standard deviations of the errors too, in the same shape; see `interval` for
             bands.
         derivative : (d,), order of the derivative in each coordinate of the points, such as (1, 0); return
@@ -63,12 +74,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         model = self._fitted()
         if is_dask(X):
-            if return_std or derivative is not None:
+            if return_std or derivative is not None or sensors is not None:
                 raise InputError(
-                    "return_std and derivative are for arrays in memory: predict some functions at a time."
+                    "sensors, return_std and derivative are for arrays in memory: predict some functions "
+                    "at a time."
                 )
             return predict_dask(self.predict, model, X, points)
-        query = model.query(self, X, points)
+        query = model.query(self, X, points, sensors)
         warn_of_extrapolation(model.outside(query))
         if derivative is not None:
             if return_std:
@@ -81,7 +93,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return model.finish(z, query), model.finish_spread(bars.widen * spread, z, query)
 
     def interval(
-        self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None
+        self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None, *, sensors: Any = None
     ) -> tuple[Any, Any]:
         """Return error bars around `predict`.
 
@@ -90,7 +102,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, points : as in `predict`.
+        X, points, sensors : as in `predict`.
         coverage : part of cases in which a band contains the truth, for new functions drawn like the training
             functions.
         of : "points": the band contains that part of all values of new functions. "function": it contains the
@@ -103,7 +115,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars = model.require_error_bars()
         q = bars.factor(coverage, of)
-        query = model.query(self, X, points)
+        query = model.query(self, X, points, sensors)
         warn_of_extrapolation(model.outside(query))
         z, spread = bars.values_and_spread(model, query)
         half = q * spread
@@ -298,6 +310,11 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self._fitted(AttributeError).estimate.interval
 
     @property
+    def error_quantiles_(self) -> tuple[float, float] | None:
+        """Median and 95 % quantile of the errors of single functions; None if unknown, or with few."""
+        return self._fitted(AttributeError).estimate.quantiles
+
+    @property
     def error_kind_(self) -> str | None:
         """How the error was estimated: "leave-one-out", "leave-group-out", "held out", "gcv" or None."""
         return self._fitted(AttributeError).estimate.kind
@@ -358,4 +375,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def _adopt(self, model: FittedModel) -> Self:
         """Show another fitted model."""
         self._model = model
+        return self
+
+    def _warned(self) -> Self:
+        """Warn of a large expected error (`LargeErrorWarning`), at the end of a fit."""
+        self._fitted().estimate.warn_if_useless()
         return self

@@ -170,7 +170,8 @@ class ELMDeepONet(OperatorEstimator):
             return self._fit_stored(X, y, points, sensors, groups=groups)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
-        return self._fit_training(understand(self, X, y, points, gaps=gaps, lift=self.lift, **data))
+        training = understand(self, X, y, points, gaps=gaps, lift=self.lift, **data)
+        return self._fit_training(training)._warned()
 
     def _fit_training(self, training: Training, reused: Reused | None = None) -> Self:
         """Fit training data that `understand` has checked, with what an earlier solve left."""
@@ -184,7 +185,7 @@ class ELMDeepONet(OperatorEstimator):
             return self._block_fit(understand(self, *first, points, sensors=sensors), scale)
 
         self._blocks, model = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
-        return self._adopt(model)
+        return self._adopt(model)._warned()
 
     def partial_fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
         """Learn from more functions, in batches.

@@ -22,11 +22,11 @@ from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.transforms import Affine, LogOutputs
 from elmonet.solve import Solution
 from elmonet.uncertainty.bands import ErrorBars
-from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_interval, stored_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_estimate, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _SETTINGS = ("scale_inputs", "log_inputs", "log_outputs", "missing")
-_SOLUTION_ARRAYS = ("errors", "alphas", "path")
+_SOLUTION_ARRAYS = ("errors", "component_errors", "alphas", "path")
 _NOT_STORED = ("W", "C", "lift", "basis", "fit")  # parts of the operator, or not kept
 
 
@@ -63,6 +63,9 @@ def deeponet_to_store(
         "trunk": describe_map(operator.trunk, "trunk", arrays, weights),
         "solution": _solution_to_store(model.solution, arrays),
         "promise": chosen,
+        "quantiles": estimate.quantiles,
+        "components": estimate.components,
+        "unknown": estimate.reason,
         "groups": model.groups,
         "word": model.grouping,
     }
@@ -95,9 +98,12 @@ def deeponet_from_store(
     more = {"groups": header.get("groups"), "grouping": header.get("word", ""), "method": method}
     more["known"] = TrainingRecord.from_arrays(arrays)
     model = FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
+    if header.get("unknown"):
+        model = replace(model, estimate=ErrorEstimate(reason=str(header["unknown"])))
     if header["promise"] is not None:
         error, words, *interval = header["promise"]
-        estimate = ErrorEstimate(error, restored_interval(*interval), solution.error_kind)
+        kept = interval[0] if interval else None  # files of 0.1 hold none
+        estimate = restored_estimate(header, error, kept, solution.error_kind)
         model = replace(model, estimate=estimate, words=str(words))
     model = restored_error_bars(model, header, arrays)
     solver = None if header["solver"] is None else build(header["solver"])

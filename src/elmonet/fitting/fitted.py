@@ -27,7 +27,7 @@ from elmonet.solve import LEFT_OUT, Solution
 from elmonet.summary import Fact, Summary, duration, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
-from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord
 
 
@@ -56,8 +56,8 @@ class FittedModel(ABC):
     file_names: Mapping[str, Any] = field(default_factory=dict)
 
     @abstractmethod
-    def query(self, estimator: Any, X: Any, points: Any = None) -> Any:
-        """Check functions and points of a prediction."""
+    def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> Any:
+        """Check functions and points of a prediction; the functions are known at the sensors, if given."""
 
     @abstractmethod
     def values(self, query: Any) -> np.ndarray:
@@ -236,12 +236,20 @@ class FittedOperator(FittedModel):
     @classmethod
     def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
         """Return the fitted operator with the error that its solution leads to expect."""
-        interval = None
-        if solution.errors is not None and solution.error_kind in LEFT_OUT:
-            M = len(outputs.points) * max(1, outputs.components)
-            error, groups = solution.expected_error, more.get("groups")
-            interval = error_interval(solution.errors, M, stated=error, independent=groups)
-        estimate = ErrorEstimate(solution.expected_error, interval, solution.error_kind)
+        error, kind = solution.expected_error, solution.error_kind
+        estimate, training = ErrorEstimate(error, None, kind), more.get("training")
+        reason = ""
+        if training is not None and isinstance(training.y, np.ndarray):
+            reason = reason_unknown(training.y, more.get("groups") or len(training.y))
+        if reason:
+            estimate = ErrorEstimate(reason=reason)
+        elif solution.errors is not None and kind in LEFT_OUT:
+            each = () if solution.component_errors is None else solution.component_errors
+            components = tuple(zip(outputs.component_names, map(float, each), strict=False))
+            groups = more.get("groups")
+            estimate = ErrorEstimate.of(
+                solution.errors, kind, stated=error, independent=groups, components=components
+            )
         return cls(inputs=inputs, outputs=outputs, solution=solution, estimate=estimate, **more)
 
     @property
@@ -264,8 +272,9 @@ class FittedOperator(FittedModel):
 
     # Queries
 
-    def query(self, estimator: Any, X: Any, points: Any = None) -> Query:
+    def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> Query:
         """Check functions and points of a prediction."""
+        X = X if sensors is None else self.inputs.at_sensors(X, sensors)
         Z, outputs = self.seen(self.inputs.rows(estimator, X)), self.outputs
         if isinstance(points, Scattered) or is_list_of_points(points, len(Z), outputs.points.shape[1]):
             return self._own_points(X, Z, points)

@@ -20,7 +20,7 @@ from elmonet.fitting.prepare import FitSettings, Prepared, solve
 from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.training import Training
 from elmonet.linalg import product
-from elmonet.metrics import overall
+from elmonet.metrics import output_sizes
 from elmonet.solve import LEFT_OUT, Pinv, Ridge, Solution
 from elmonet.solve.factor import Factor
 
@@ -94,38 +94,38 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
     if weights is not None:
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
-    sizes = None if outputs.logs is None else log_sizes(y, weights)
+    sizes = error_sizes(outputs, y)
+    sizes = sizes if sizes is None or weights is None else sizes * weights
     groups = None if training.groups is None else training.groups.numbers
     solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors, roots=weights)
     operator = Operator.of(branch, trunk, solution, T)
     if outputs.logs is not None:
         fitted = product(product(operator.basis, operator.C), B).T
-        solution = _in_units_of_outputs(solution, outputs, y, fitted, weights)
+        weight = 1.0 if weights is None else weights[:, None]
+        missed = weight * (outputs.values(fitted / weight) - y)
+        residual = np.linalg.norm(missed) / (np.linalg.norm(weight * y) or 1.0)
+        solution = replace(solution, residual=float(residual))
+        if solution.error_kind not in LEFT_OUT:
+            solution = replace(solution, expected_error=None, error_kind=None, errors=None)
+    if solution.error_kind in LEFT_OUT and (outputs.logs is not None or outputs.components):
+        left_out = solution.left_out().T
+        left_out = left_out if weights is None else left_out / weights[:, None]
+        counts = None if weights is None else weights**2
+        errors, each = outputs.errors(left_out, y), outputs.component_errors(left_out, y, counts)
+        expected = float(np.average(errors, weights=counts))
+        solution = replace(solution, expected_error=expected, errors=errors, component_errors=each)
     return operator, solution
 
 
-def log_sizes(y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the norms (N,) that errors of logarithms of outputs y (N, M) are relative to.
+def error_sizes(outputs: OutputForm, y: np.ndarray) -> np.ndarray | None:
+    """Return the sizes (N,) that errors of targets are relative to in a solve; None for the targets' norms.
 
     A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
-    counts as it is.
+    counts as it is. With components, a solve lets each count alike, whatever its units.
     """
-    return np.sqrt(y.shape[1]) * (np.ones(len(y)) if weights is None else weights)
-
-
-def _in_units_of_outputs(
-    solution: Solution, outputs: OutputForm, y: np.ndarray, fitted: np.ndarray, weights: np.ndarray | None
-) -> Solution:
-    """Return a solution for logarithms, fitted (N, M), with its errors in units of the outputs y (N, M)."""
-    weight = 1.0 if weights is None else weights[:, None]
-    missed = weight * (outputs.values(fitted / weight) - y)
-    residual = np.linalg.norm(missed) / (np.linalg.norm(weight * y) or 1.0)
-    solution = replace(solution, residual=float(residual))
-    if solution.error_kind not in LEFT_OUT:
-        return replace(solution, expected_error=None, error_kind=None, errors=None)
-    errors = outputs.errors(solution.left_out().T / weight, y)
-    error = overall(errors, y.shape[1], None if weights is None else weights**2)
-    return replace(solution, expected_error=float(error), errors=errors)
+    if outputs.logs is not None:
+        return np.full(len(y), np.sqrt(y.shape[1]))
+    return output_sizes(y) if y.shape[1] == 1 else None
 
 
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from elmonet.errors import InputError
 from elmonet.forms.inputs import rows_of
 from elmonet.forms.transforms import Affine, LogOutputs, log_outputs, unit_box
 from elmonet.interpolation import interpolate
-from elmonet.metrics import function_norms, reference_norms, relative_errors
+from elmonet.metrics import function_norms, output_sizes, reference_norms
 from elmonet.summary import plural
 
 
@@ -56,6 +56,11 @@ class OutputForm:
     def components(self) -> int:
         """Number of components; 0 for scalar functions."""
         return 0 if self.axis is None else self.shape[self.axis]
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """Names of the components, as given or by their number."""
+        return self.names or tuple(f"component {k}" for k in range(self.components))
 
     def describe(self) -> str:
         """Return where the outputs are known, in words."""
@@ -130,9 +135,30 @@ class OutputForm:
             centre = np.maximum(interpolate(self.points, centre[:, None], points)[:, 0], 0)
         return self.logs.inverse(z, centre)
 
+    # Errors, in the user's units: all components together, as in `relative_l2`
+
+    def in_units(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows (N, c M) in the user's units."""
+        return rows if self.sizes is None else rows * np.repeat(self.sizes, rows.shape[1] // len(self.sizes))
+
     def errors(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the relative error (N,) of operator values z (N, M) for functions with rows y."""
-        return relative_errors(function_norms(self.values(z) - y), function_norms(y), y.shape[1])
+        """Return the relative error (N,) of operator values z (N, c M) for functions with rows y."""
+        return function_norms(self.in_units(self.values(z) - y)) / output_sizes(self.in_units(y))
+
+    def component_errors(
+        self, z: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return the mean relative error of each component (c,) by itself; None without components."""
+        if not self.components:
+            return None
+        both = (A.reshape(len(A), self.components, -1) for A in (self.values(z) - y, y))
+        pairs = zip(*(np.moveaxis(A, 1, 0) for A in both), strict=True)
+        return np.array(
+            [
+                np.average(function_norms(e) / output_sizes(true, weights), weights=weights)
+                for e, true in pairs
+            ]
+        )
 
     # Points
 
@@ -332,13 +358,15 @@ def relative_error(predicted: Any, truth: Any) -> float | None:
 def errors_of_functions(predicted: Any, truth: Any) -> Any:
     """Return the relative error of each function (N,), NaN where unknown; None if truth has another form.
 
-    For named components, the error of a function is the mean of its components' relative errors.
+    It is that of `relative_l2`, over the values that are known.
     """
     if isinstance(truth, dict):
         if not isinstance(predicted, dict) or set(predicted) != set(truth):
             return None
-        parts = [errors_of_functions(predicted[name], truth[name]) for name in truth]
-        return None if any(part is None for part in parts) else _nanmean(np.stack(parts))
+        parts = [np.asarray(part, dtype=float) for part in truth.values()]
+        if len({part.shape for part in parts}) > 1:
+            return None
+        truth, predicted = np.stack(parts, axis=-1), {name: predicted[name] for name in truth}
     predicted = np.stack(list(predicted.values()), axis=-1) if isinstance(predicted, dict) else predicted
     true: Any = truth.values if isinstance(truth, Scattered) else np.asarray(truth, dtype=float)
     if predicted.size != true.size:
@@ -349,19 +377,14 @@ def errors_of_functions(predicted: Any, truth: Any) -> Any:
     true, residuals = np.where(known, true, 0), np.where(known, residuals, 0)
     if isinstance(truth, Scattered):
         count, *squares = (np.bincount(truth.index, A.sum(axis=1)) for A in (known, residuals**2, true**2))
-        norms = [np.sqrt(A) for A in squares]
+        observed = count > 0
+        norms, sizes = np.sqrt(squares[0][observed]), reference_norms(np.sqrt(squares[1][observed]))
     else:
-        count, norms = known.sum(axis=1), [function_norms(A) for A in (residuals, true)]
-    errors = np.full(len(count), np.nan)
-    observed = count > 0
-    errors[observed] = norms[0][observed] / reference_norms(norms[1][observed])
+        observed = known.any(axis=1)
+        norms, sizes = function_norms(residuals[observed]), output_sizes(true[observed])
+    errors = np.full(len(observed), np.nan)
+    errors[observed] = norms / sizes
     return errors
-
-
-def _nanmean(parts: Any) -> Any:
-    """Return the mean over the first axis of what is not NaN; NaN where everything is."""
-    count = np.isfinite(parts).sum(axis=0)
-    return np.where(count > 0, np.nansum(parts, axis=0) / np.maximum(count, 1), np.nan)
 
 
 # The lift: known values that a model adds to its network's

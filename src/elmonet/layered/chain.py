@@ -12,7 +12,7 @@ from elmonet.errors import InputError
 from elmonet.layered.features import Fields, LayerSettings
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer, LayerSamples, fit_layer
-from elmonet.metrics import function_norms, reference_norms, relative_l2
+from elmonet.metrics import function_norms, output_sizes, reference_norms, relative_l2
 
 _HELD_OUT_SHARE = 0.15  # of the functions
 _MIN_FUNCTIONS = 8
@@ -36,7 +36,8 @@ class LayerData:
     """Training functions on a grid: inputs u (N, C, *shape) and outputs s (N, c, *shape), of order 1.
 
     `first` (N, c, *shape) are left-out predictions of a global model; None to start from nothing.
-    Functions with the same number in `groups` (N,) belong together.
+    Functions with the same number in `groups` (N,) belong together. `units` (c,) are the sizes of components
+    in the user's units, in which errors are stated; None if they count alike.
     """
 
     grid: Grid
@@ -44,12 +45,17 @@ class LayerData:
     s: np.ndarray
     first: np.ndarray | None = None
     groups: np.ndarray | None = None
+    units: np.ndarray | None = None
+
+    def in_units(self, states: np.ndarray) -> np.ndarray:
+        """Return outputs (n, c, *shape) in the units in which errors are stated."""
+        return states if self.units is None else states * self.units.reshape(-1, *[1] * len(self.grid.shape))
 
     def of(self, rows: np.ndarray) -> LayerData:
         """Return some of the functions."""
         first = None if self.first is None else self.first[rows]
         groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1]
-        return LayerData(self.grid, self.u[rows], self.s[rows], first, groups)
+        return LayerData(self.grid, self.u[rows], self.s[rows], first, groups, self.units)
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarr
 def error_before(data: LayerData, seed: int) -> float:
     """Return the error of the first model's left-out predictions on the functions held out of all layers."""
     out = held_out_of(len(data.u), seed, data.groups)
-    return np.inf if data.first is None else relative_l2(data.first[out], data.s[out])
+    return np.inf if data.first is None else relative_l2(*map(data.in_units, (data.first[out], data.s[out])))
 
 
 def fit_chain(
@@ -129,11 +135,15 @@ def fit_chain(
     layers: list[Layer] = []
     records: list[LayerRecord] = []
 
-    def errors(s: np.ndarray) -> np.ndarray:
-        return np.asarray(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms)
-
     def error(s: np.ndarray | None) -> float:
-        return np.inf if s is None else float(np.mean(errors(s)))
+        if s is None:
+            return np.inf
+        return float(np.mean(function_norms(s.reshape(-1, truth.shape[1]) - truth[held_out]) / norms))
+
+    def stated_errors(s: np.ndarray) -> np.ndarray:
+        true = data.s[held_out]
+        residuals, true = (data.in_units(A).reshape(len(true), -1) for A in (s - true, true))
+        return np.asarray(function_norms(residuals) / output_sizes(true))
 
     last_errors = None
     before = error(held.s)
@@ -154,12 +164,14 @@ def fit_chain(
         if not all_layers and now >= before:
             break
         layers.append(layer)
-        last_errors = None if after.s is None else errors(after.s)
+        assert after.s is not None
+        last_errors = stated_errors(after.s)
         going = k + 1 < len(settings) and (all_layers or now < _GAIN * before)
         if going:
             held, before = after, now
             fields = fields.after(layer.update(fields, data.grid), setting.history)
-        records.append(LayerRecord(now, perf_counter() - begin, len(layer.coefficients), layer.alpha))
+        took, stated = perf_counter() - begin, float(np.mean(last_errors))
+        records.append(LayerRecord(stated, took, len(layer.coefficients), layer.alpha))
         if tell is not None:
             tell(records[-1])
         if not going:

@@ -18,7 +18,7 @@ from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Grid, Symmetry, symmetries_of
 from elmonet.metrics import relative_l2
-from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 
 # Trials, on few functions with few features.
 _TRIAL_FUNCTIONS = 300
@@ -85,7 +85,7 @@ def find_layer_data(
     """
     form, u, s = find_fields(training, sensors, periodic)
     groups = None if training.groups is None else training.groups.numbers
-    data = LayerData(form.grid, u, s, groups=groups)
+    data = LayerData(form.grid, u, s, groups=groups, units=form.outputs.sizes)
     most = max(_FEWEST_FUNCTIONS, _MOST_VALUES // form.grid.size)
     if len(u) <= most:
         return form, data, np.arange(len(u))
@@ -153,15 +153,21 @@ def fit_layers(
     before = None if data.first is None else error_before(data, seed)
     error = chain.error if before is None else min(chain.error, before)
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
-    interval, held_out = None, data.of(rows)
-    if chain.errors is not None:
-        independent = len(data.u) if held_out.groups is None else int(held_out.groups.max()) + 1
-        interval = error_interval(chain.errors, data.s[0].size, stated=error, independent=independent)
+    held_out, estimate = data.of(rows), ErrorEstimate(error, None, "held out")
     predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
+    if reason := reason_unknown(data.s, len(data.s)):
+        estimate = ErrorEstimate(reason=reason)
+    elif chain.errors is not None:
+        independent = len(data.u) if held_out.groups is None else int(held_out.groups.max()) + 1
+        each = form.outputs.component_errors(*(A.reshape(len(rows), -1) for A in (predicted, held_out.s)))
+        names = () if each is None else zip(form.outputs.component_names, map(float, each), strict=True)
+        estimate = ErrorEstimate.of(
+            chain.errors, "held out", stated=error, independent=independent, components=tuple(names)
+        )
     return FittedChain(
         inputs=form.inputs,
         outputs=form.outputs,
-        estimate=ErrorEstimate(error, interval, "held out"),
+        estimate=estimate,
         form=form,
         first=starts[best],
         chain=chain,
@@ -216,8 +222,9 @@ def _alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
 
 
 def _few(data: LayerData, seed: int) -> LayerData:
-    """Return the few functions of trials."""
-    return data.of(np.random.default_rng(seed).permutation(len(data.u))[:_TRIAL_FUNCTIONS])
+    """Return the few functions of trials; there, components count alike."""
+    some = np.random.default_rng(seed).permutation(len(data.u))[:_TRIAL_FUNCTIONS]
+    return replace(data.of(some), units=None)
 
 
 def _trial(few: LayerData, plan: Plan, seed: int, width: int = _TRIAL_WIDTH) -> Chain:

@@ -85,12 +85,6 @@ class FieldForm:
         fields = rows.reshape(len(rows), c, -1)[..., self.order].reshape(len(rows), c, *self.grid.given)
         return self.grid.without_repeats(fields.astype(np.float64)) / self.size
 
-    def values(self, states: np.ndarray, grid: Grid, order: np.ndarray, shape: tuple[int, ...] | None) -> Any:
-        """Return outputs of layers on a grid in the user's form, at its points in their own order."""
-        fields = grid.with_repeats(states) * self.size
-        rows = fields.reshape(*fields.shape[:2], -1)[..., np.argsort(order)]
-        return self.outputs.unpacked(rows.reshape(len(rows), -1), shape)
-
 
 def find_fields(
     training: Training, sensors: Any, periodic: bool | None

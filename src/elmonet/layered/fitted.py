@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.base import clone
 
 from elmonet.checks import coordinates
 from elmonet.data.scattered import Scattered
-from elmonet.errors import ExtrapolationWarning, InputError, warn
+from elmonet.errors import ExtrapolationWarning, InputError, LargeErrorWarning, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.inputs import count_of
 from elmonet.forms.training import Training, is_list_of_points, place_points
@@ -25,6 +27,8 @@ from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.novelty import TrainingRecord
 
+_SAME_POINT = 1e-9  # distance of two points that are the same, relative to the extent of the grid
+
 
 @dataclass(frozen=True)
 class ChainQuery:
@@ -33,7 +37,8 @@ class ChainQuery:
     X : the functions, checked, as the user gives them.
     grid, order : the grid where they are known, and the order that sorts its points.
     shape : shape in which outputs come back; None as in training.
-    between : (M, d), other points, to which outputs on the grid are interpolated.
+    between : (M, d), other points, to which outputs on the grid are interpolated; or (M,), indices of points
+        of the grid, in their own order.
     """
 
     X: Any
@@ -71,31 +76,40 @@ class FittedChain(FittedModel):
     global_model: Any = None
     method: type[ErrorBars] = ChainErrorBars
 
-    def query(self, estimator: Any, X: Any, points: Any = None) -> ChainQuery:
-        """Check functions and points: inputs on the training grid, or at the points of the prediction."""
-        form = self.form
-        if points is None:
-            return ChainQuery(self._on_training_grid(estimator, X), form.grid, form.order)
-        where, shape = _common_points(points, form.outputs.points.shape[1])
-        known_at = form.points_of(X)
-        if known_at == len(where) and (known_at != len(form.order) or form.grid.covers(where)):
-            X = np.asarray(X) if hasattr(X, "columns") else X  # a DataFrame
-            return ChainQuery(X, *form.grid.of_same_domain(where), shape)
-        if known_at == len(form.order):
-            return ChainQuery(self._on_training_grid(estimator, X), form.grid, form.order, shape, where)
-        raise InputError(
-            f"X is known at {known_at} points; it must be known at the {len(where)} points of the prediction "
-            f"or at the {len(form.order)} of the training."
-        )
+    def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> ChainQuery:
+        """Check functions and points.
 
-    def _on_training_grid(self, estimator: Any, X: Any) -> Any:
-        form = self.form
-        if form.points_of(X) != len(form.order):
-            raise InputError(
-                f"X is known at {form.points_of(X)} points, the training inputs at {len(form.order)}. For "
-                "inputs on another grid of the same domain, give predict its points."
-            )
-        return form.inputs.as_given(form.inputs.rows(estimator, X))
+        Inputs are known at the sensors, if given; otherwise on the training grid, if they have as many values
+        as there; otherwise at the points of the prediction.
+        """
+        form, known_at = self.form, self.form.points_of(X)
+        d = form.outputs.points.shape[1]
+        where, shape = (None, None) if points is None else _common_points(points, d)
+        own = None if sensors is None else _common_points(sensors, d)[0]
+        if own is None and known_at == len(form.order):
+            X, grid, order = form.inputs.as_given(form.inputs.rows(estimator, X)), form.grid, form.order
+            if where is None:
+                return ChainQuery(X, grid, order)
+            return ChainQuery(X, grid, order, shape, _selected(form.outputs.points, where))
+        if own is None:
+            if where is None:
+                raise InputError(
+                    f"X is known at {known_at} points, the training inputs at {len(form.order)}. For inputs "
+                    "on another grid of the same domain, give predict its points, or sensors."
+                )
+            if known_at != len(where):
+                raise InputError(
+                    f"X is known at {known_at} points; it must be known at the {len(where)} points of the "
+                    f"prediction or at the {len(form.order)} of the training, or sensors must say where."
+                )
+            own = where
+        if known_at != len(own):
+            raise InputError(f"X is known at {known_at} points, but there are {len(own)} sensors.")
+        X = np.asarray(X) if hasattr(X, "columns") else X  # a DataFrame
+        grid, order = form.grid.of_same_domain(own)
+        if where is None:
+            where, shape = form.outputs.points, None
+        return ChainQuery(X, grid, order, shape, _selected(own, where))
 
     def values(self, query: ChainQuery) -> np.ndarray:
         """Return outputs (n, c, *shape) as layers see them."""
@@ -115,11 +129,14 @@ class FittedChain(FittedModel):
     def finish(self, z: np.ndarray, query: ChainQuery) -> Any:
         """Return what layers give on a grid as outputs in the user's shapes."""
         form = self.form
-        if query.between is None:
-            return form.values(z, query.grid, query.order, query.shape)
         fields = query.grid.with_repeats(z) * form.size
         n, c = fields.shape[:2]
-        rows = interpolate(query.grid.points, fields.reshape(n * c, -1).T, query.between).T
+        rows, between = fields.reshape(n * c, -1), query.between
+        if between is None or between.ndim == 1:
+            rows = rows[:, np.argsort(query.order)]
+            rows = rows if between is None else rows[:, between]
+        else:
+            rows = interpolate(query.grid.points, rows.T, between).T
         return form.outputs.unpacked(rows.reshape(n, -1), query.shape)
 
     def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: ChainQuery) -> Any:
@@ -219,7 +236,7 @@ class FittedChain(FittedModel):
             raise InputError(
                 "rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + h)."
             )
-        state = self._on_training_grid(estimator, X)
+        state = self.query(estimator, X).X
         shape, active = state.shape[1:], np.arange(len(state))
         out = np.full((len(state), steps, *shape), np.nan)
         for k in range(steps):
@@ -253,6 +270,12 @@ def _common_points(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, 
     return where, shape or (len(where),)
 
 
+def _selected(own: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Return the indices (M,) of points `where` (M, d) among `own` (m, d); or `where` if some are missing."""
+    distance, nearest = cKDTree(own).query(where)
+    return nearest if np.all(distance <= _SAME_POINT * np.ptp(own, axis=0).max()) else where
+
+
 def fitted_first(first: Any, X: Any, y: Any, training: Training, *, seed: int, **given: Any) -> Any:
     """Return a fitted `ELMDeepONet`: `first` itself if it was fitted to these functions, else a clone.
 
@@ -275,7 +298,9 @@ def fitted_first(first: Any, X: Any, y: Any, training: Training, *, seed: int, *
     own = model.get_params()
     if hasattr(model, "_fit_training") and own["lift"] is None and own["points"] is None:
         return model._fit_training(training)
-    model.fit(X, y, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeErrorWarning)  # layers are to reduce it
+        model.fit(X, y, **given)
     return getattr(model, "global_model_", model)
 
 

@@ -79,14 +79,6 @@ class Grid:
                 fields = fields.take(np.arange(n + 1) % n, axis=first + axis)
         return fields
 
-    def covers(self, points: np.ndarray) -> bool:
-        """Whether points (M, d) form a grid of the same domain."""
-        try:
-            self.of_same_domain(points)
-        except InputError:
-            return False
-        return True
-
     def of_same_domain(self, points: np.ndarray) -> tuple[Grid, np.ndarray]:
         """Return the grid that points (M, d) of the same domain form, and the order that sorts them."""
         grid, order = find_grid(points)

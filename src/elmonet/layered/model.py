@@ -35,7 +35,7 @@ from elmonet.layered.layer import Layer
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.store import digest
-from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_interval, stored_interval
+from elmonet.uncertainty.error_estimate import restored_estimate, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _FIRST = "first."  # prefix of the first model's arrays
@@ -139,7 +139,7 @@ class LayeredELMDeepONet(OperatorEstimator):
                 tell=tell,
             )
         assert model is not None
-        return self._adopt(replace(model, known=TrainingRecord.of(training.X)))
+        return self._adopt(replace(model, known=TrainingRecord.of(training.X)))._warned()
 
     def rollout(self, X: Any, steps: int) -> np.ndarray:
         """Apply a learned time step repeatedly.
@@ -200,6 +200,9 @@ class LayeredELMDeepONet(OperatorEstimator):
             "held_out_error": model.held_out_error,
             "first_error": model.first_error,
             "interval": stored_interval(model.estimate.interval),
+            "quantiles": model.estimate.quantiles,
+            "components": model.estimate.components,
+            "unknown": model.estimate.reason,
             "words": str(model.summary),
             "symmetries": [asdict(symmetry) for symmetry in model.symmetries],
             "layers": [_layer_to_store(k, layer, arrays, weights) for k, layer in enumerate(layers)],
@@ -238,7 +241,7 @@ class LayeredELMDeepONet(OperatorEstimator):
         model = FittedChain(
             inputs=form.inputs,
             outputs=form.outputs,
-            estimate=ErrorEstimate(header["error"], restored_interval(header.get("interval")), "held out"),
+            estimate=restored_estimate(header, header["error"], header.get("interval"), "held out"),
             method=restored_method(header, ChainErrorBars),
             known=TrainingRecord(arrays.get("fingerprints"), arrays.get("training_inputs")),
             words=str(header["words"]),

@@ -13,7 +13,7 @@ from elmonet.fitting.suspects import Suspects
 from elmonet.forms.inputs import count_of
 from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
-from elmonet.metrics import function_norms, relative_errors
+from elmonet.metrics import function_norms, output_sizes
 from elmonet.plot.functions import HOLDS, WithBand
 from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration, Validation
@@ -162,7 +162,7 @@ def shown_of(validation: Validation, outputs: OutputForm) -> Shown:
     component = np.repeat(np.arange(c), R // c) if own_points is None else np.arange(R) % c
     units = np.ones(R) if outputs.sizes is None else outputs.sizes[component]
     residuals = np.nan_to_num(predicted - truth)
-    errors = relative_errors(function_norms(residuals), function_norms(np.nan_to_num(truth)), R)
+    errors = function_norms(residuals * units) / output_sizes(np.nan_to_num(truth) * units)
     order, known = np.argsort(errors, kind="stable"), np.isfinite(truth)
     holds = HOLDS["function"].format(100 * validation.coverage)
 
@@ -189,7 +189,7 @@ def shown_of(validation: Validation, outputs: OutputForm) -> Shown:
         validation.functions,
         errors,
         {name: example(int(i), name) for name, i in picked.items()},
-        _component_names(outputs),
+        outputs.component_names or ("",),
         places,
         typical,
         own_points is not None,
@@ -208,12 +208,6 @@ def _single_errors(
     sizes = np.full((len(i), c), np.nan)
     sizes[np.arange(len(i)), component[j]] = np.abs(residuals[i, j])
     return points[i, j], sizes
-
-
-def _component_names(outputs: OutputForm) -> tuple[str, ...]:
-    if not outputs.components:
-        return ("",)
-    return outputs.names or tuple(f"component {k}" for k in range(outputs.components))
 
 
 def _sample(n: int) -> np.ndarray:

@@ -109,6 +109,10 @@ def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> l
     else:
         sure = f"90 % interval: {percent(interval[0], 2)} to {percent(interval[1], 2)}."
     parts.append(element("p", sure))
+    if estimate.quantiles is not None:
+        median, high = (percent(error, 2) for error in estimate.quantiles)
+        tail = " A heavy tail: few large errors determine the mean." if estimate.heavy_tail else ""
+        parts.append(element("p", f"Of single functions: median {median}, 95 % are below {high}.{tail}"))
     if data.physics is not None:
         solver = percent(data.physics.error)
         parts.append(element("p", f"It includes the error of the equation's solutions themselves, {solver}."))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from elmonet.linalg import gram, product
-from elmonet.metrics import overall, relative_errors
+from elmonet.metrics import output_sizes
 from elmonet.solve.cholesky import Cholesky, symmetric
 from elmonet.solve.observations import DECADES, Choice, UnalignedFit, folds, resolved
 from elmonet.solve.spectral import Spectrum
@@ -61,7 +61,7 @@ class Gaps:
             found += [self._errors(fitted, alpha) for fitted in parts[len(found) :]]
             errors, weights = np.hstack(found)
             # 1 if nothing is known of functions that are held out.
-            return float(overall(errors, self.y.shape[1], weights)) if errors.size else 1.0
+            return float(np.average(errors, weights=weights)) if errors.size else 1.0
 
         if alpha is None:
             begin = _START_POWER if near is None else int(min(0, np.rint(np.log10(near / largest))))
@@ -90,11 +90,9 @@ class Gaps:
         some = observed.any(axis=1)
         if not some.any():
             return np.empty((2, 0))
-        residuals, norms = (
-            np.linalg.norm(A[some], axis=1) / roots[some] for A in (np.where(observed, predicted, 0.0) - y, y)
-        )
-        weights = roots[some] ** 2
-        return np.stack([relative_errors(residuals, norms, y.shape[1], weights), weights])
+        own, weights = roots[some, None], roots[some] ** 2
+        residuals = np.linalg.norm((np.where(observed, predicted, 0.0) - y)[some] / own, axis=1)
+        return np.stack([residuals / output_sizes(y[some] / own, weights), weights])
 
     def _filled(self, shrinkage: Shrinkage, functions: np.ndarray | slice) -> np.ndarray:
         """Return the outputs of some functions, with the gaps filled."""

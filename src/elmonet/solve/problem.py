@@ -11,7 +11,7 @@ from scipy.linalg import qr, svd
 
 from elmonet.errors import InputError, RankCollapseWarning
 from elmonet.linalg import gram, product, squared_norm
-from elmonet.metrics import overall, relative_errors
+from elmonet.metrics import output_sizes, reference_norms
 from elmonet.solve.factor import Factor
 from elmonet.solve.solution import Fit, Solution
 
@@ -30,7 +30,7 @@ class Problem:
     B : (p1, N), times the power of two `b` if its size is extreme.
     QtG : (r, N), the outputs in the basis Q, times the power of two `g` likewise.
     outside : (N,), norms of the part of the outputs outside the trunk's span.
-    sizes : (N,), the reference of relative errors; by default the norms of the outputs.
+    sizes : (N,), the reference of relative errors; by default as in `relative_l2`.
     groups : (N,), integers; functions of the same group are left out together. None: one at a time.
     roots : (N,), the square roots of weights by which columns of B and G were multiplied. None: ones.
     """
@@ -50,7 +50,17 @@ class Problem:
         self.span, self.QtG, self.outside, self.g = span, QtG, outside, g
         self.B, self.b = safely_scaled(B, "B, the branch's features,")
         self.norms = np.hypot(np.sqrt(np.einsum("ij,ij->j", QtG, QtG)), outside)
-        self.sizes = self.norms if sizes is None else sizes * g
+        if sizes is not None:
+            self.sizes = sizes * g
+            return
+        own: Any = 1.0 if roots is None else roots  # sizes of the functions themselves, then of the columns
+        numbers = span.shape[0] == len(QtG) == 1  # outputs at a single point
+        found = (
+            output_sizes((QtG / own).T, self._weights())
+            if numbers
+            else reference_norms(self.norms / own, self._weights())
+        )
+        self.sizes = found * own
 
     @classmethod
     def of(
@@ -124,13 +134,11 @@ class Problem:
 
     def errors(self, left_out: np.ndarray) -> np.ndarray:
         """Return relative leave-one-out errors (..., N), from the norms of the residuals within the span."""
-        roots = 1.0 if self.roots is None else self.roots
-        residuals, sizes = np.hypot(left_out, self.outside) / roots, self.sizes / roots
-        return relative_errors(residuals, sizes, self.span.shape[0], self._weights())
+        return np.asarray(np.hypot(left_out, self.outside) / self.sizes)
 
     def overall(self, errors: np.ndarray) -> Any:
-        """Return the overall error of `errors` (..., N); a function of weight 2 counts twice."""
-        return overall(errors, self.span.shape[0], self._weights())
+        """Return the mean of `errors` (..., N); a function of weight 2 counts twice."""
+        return np.average(errors, axis=-1, weights=self._weights())
 
     def _weights(self) -> np.ndarray | None:
         return None if self.roots is None else self.roots**2

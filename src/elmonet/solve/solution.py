@@ -14,7 +14,7 @@ from elmonet.solve.factor import Factor
 
 LEFT_OUT = ("leave-one-out", "leave-group-out")  # kinds of error that are exact, of left-out functions
 
-_NOT_IN_REPR = ("W", "C", "lift", "basis", "errors", "alphas", "path", "fit")
+_NOT_IN_REPR = ("W", "C", "lift", "basis", "errors", "component_errors", "alphas", "path", "fit")
 _REGRESSION_ALPHAS = 10.0 ** np.arange(-9, 0, 2)  # parts of s_max^2, tried when numbers are regressed
 
 
@@ -84,6 +84,7 @@ class Solution:
     error_kind : how that was estimated: "leave-one-out", "leave-group-out", "gcv" (all functions together),
         "held out"; None if unknown.
     errors : (N,), the error of each function; it shows which are predicted worst by the others.
+    component_errors : (c,), the mean relative error of each component by itself, for outputs with components.
     seconds : wall time of the solve.
     method : the factorisation: "cholesky", "tridiagonal", "eigh" or "svd"; "gram" or "tsqr" from sums over
         functions; "lsmr" by iteration.
@@ -104,6 +105,7 @@ class Solution:
     expected_error: float | None = None
     error_kind: str | None = None
     errors: np.ndarray | None = None
+    component_errors: np.ndarray | None = None
     seconds: float = 0.0
     method: str = ""
     alphas: np.ndarray | None = None

@@ -216,11 +216,11 @@ class StreamedLeaveOneOut:
         The functions have features B (p1, n) and outputs G (q, n) in the basis of the trunk; `outside` (n,)
         are the norms of the outputs outside the trunk's span (`Span.project`), `norms` (n,) those of the full
         outputs. Functions with the same number in `groups` (n,) are left out together: these are all of the
-        group. For outputs at a single point, errors and norms are squared, and the sum of the latter takes
-        the place of the number. An alpha at which rounding hides a function's ``1 - h`` has the error Inf.
+        group. An alpha at which rounding hides a function's ``1 - h`` has the error Inf. For outputs at a
+        single point follow, for `best`: the sums of residuals at every alpha, the sum of squared outputs, and
+        how many outputs have either sign.
         """
-        n = B.shape[1]
-        sizes = norms if self.points == 1 else reference_norms(norms)
+        n, sizes = B.shape[1], reference_norms(norms)
         found, rotated = np.empty((len(self.alphas), n)), self.factor.rotated(B)
         blocks: Any = [(slice(None), False)] if groups is None else list(by_groups(groups, n))
         for row, alpha, C in zip(found, self.alphas, self.coefficients, strict=True):
@@ -236,23 +236,27 @@ class StreamedLeaveOneOut:
                 norm = np.sqrt(np.einsum("ki,ki->i", left.residuals, left.residuals))
                 residuals = np.hypot(norm, outside[own])
                 doubt = self._rounding(B[:, own], float(alpha), together) / rest
-                error = residuals / np.where(sizes[own] > 0, sizes[own], 1)
-                row[own] = np.where(trusted(doubt, error), residuals, np.inf)
-        if self.points == 1:
-            return np.append(np.sum(found**2, axis=1), np.sum(norms**2))
-        return np.append(np.sum(found / sizes, axis=1), len(norms))
+                row[own] = np.where(trusted(doubt, residuals / sizes[own]), residuals, np.inf)
+        totals = np.append(np.sum(found / sizes, axis=1), len(norms))
+        if self.points > 1:
+            return totals
+        signs = [np.count_nonzero(G > 0), np.count_nonzero(G < 0)]
+        return np.concatenate([totals, np.sum(found, axis=1), [np.sum(norms**2)], signs])
 
     def best(self, totals: np.ndarray) -> tuple[float, float | None]:
         """Return the alpha of least error and that error, from the totals of all functions.
 
         If rounding hides the errors at every alpha, return the middle one and None.
         """
-        errors = totals[:-1] / (totals[-1] or 1.0)
+        A = len(self.alphas)
+        n = totals[A] or 1.0
+        errors = totals[:A] / n
+        if self.points == 1 and min(totals[-2:]) > 0:  # numbers of both signs, as in `output_sizes`
+            errors = totals[A + 1 : 2 * A + 1] / n / np.sqrt(totals[2 * A + 1] / n)
         first = int(np.argmin(errors))
         if not np.isfinite(errors[first]):
             return float(self.alphas[len(self.alphas) // 2]), None
-        error = float(errors[first])
-        return float(self.alphas[first]), float(np.sqrt(error)) if self.points == 1 else error
+        return float(self.alphas[first]), float(errors[first])
 
     def _rounding(self, B: np.ndarray, alpha: float, together: bool) -> np.ndarray:
         """Return the rounding of h: ``eps s_max^2`` in a Gram matrix, or ``eps`` in each ``u_k' b``."""
