@@ -89,7 +89,8 @@ def fit(
         bool,
         console.json_option(
             "understood, suspects (with --without-suspects), expected_error, expected_error_interval, "
-            "error_kind, seconds, wrote, report (with --report); after a search summary, leaderboard, test_error, test_coverage; with a width alpha, "
+            "error_kind, seconds, wrote, report (with --report); after a search summary, leaderboard, "
+            "test_error, test_coverage; with a width alpha, "
             "test_error, test_coverage; in blocks functions, alpha, rate; loo_error for a leave-one-out error"
         ),
     ] = False,
