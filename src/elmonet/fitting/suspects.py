@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
 from scipy.special import bdtrc
 
 from elmonet.errors import InputError
@@ -34,10 +35,12 @@ _ASIDE = 0.15  # part of the functions that is set aside
 _ROUNDS = 3  # fits without those aside; a suspect is one after each of the last two
 _PASSES = 3  # more searches among the others, once some are found
 _TAIL = 0.7  # quantile that, with the median, fits the tail
-_CHANCE = 0.01  # probability of accusing anyone if nobody is wrong
+_CHANCE = 0.001  # probability of accusing anyone if nobody is wrong
 _MOST = 0.25  # part of the functions that can be accused
 _MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
 _UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
+_MUCH_BETTER = 2.0  # distance to the own prediction, relative to that to another's, of a swapped output
+_MAX_COMPARED = 5000  # functions, above which outputs are not compared with the predictions of all others
 _MODES = 1e-3  # smallest mode of the predictions, relative to the largest: beyond, a residual is noise
 _AT_ONE_POINT = 0.9  # of the squares of a residual, at one point
 _MIN_VALUES = 8  # values of a function, below which none stands out
@@ -268,6 +271,8 @@ def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> 
     alone = squares.max(axis=1) >= _AT_ONE_POINT * squares.sum(axis=1)
     spiked = _has_spike(scaled) & alone & counts
     wrong = np.logical_and.reduce(masks[-2:]) & counts
+    if points is None and n <= _MAX_COMPARED and np.isfinite(y).all():
+        wrong |= _swapped(y, predicted, wrong) & counts
     shown = (y + lift, predicted + lift, points is not None)
     rows = (np.arange(len(training.X)) if training.rows is None else training.rows)[residuals.functions]
     return _Judged(residuals.functions, rows, *shown, scaled, sizes, wrong, spiked)
@@ -335,6 +340,22 @@ def _outliers(sizes: np.ndarray) -> np.ndarray:
     wrong = np.zeros(n, bool)
     wrong[order] = (count <= group) | (possible & (n * chance < _CHANCE))
     return wrong
+
+
+def _swapped(y: np.ndarray, predicted: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return which outputs (n,) fit the input of another function much better, one that is wrong or alike.
+
+    Distances are in units of the typical residual at each point. By chance, an output may fit another input;
+    that this one's output fits yet another is unlikely.
+    """
+    unit = np.median(np.abs(y - predicted), axis=0)
+    unit = np.maximum(unit, 1e-3 * np.sqrt(np.mean(unit**2)) + np.finfo(float).tiny)
+    distance = cdist(y / unit, predicted / unit)
+    own = np.diagonal(distance).copy()
+    np.fill_diagonal(distance, np.inf)
+    other = np.argmin(distance, axis=1)
+    better = own > _MUCH_BETTER * distance[np.arange(len(y)), other]
+    return better & (better | wrong)[other]
 
 
 def _has_spike(scaled: np.ndarray) -> np.ndarray:
