@@ -50,7 +50,8 @@ class PDE:
         ``lambda n: Legendre((n, n)).zero_on_boundary()``, which meets conditions exactly; None: polynomials,
         and Fourier modes along periodic coordinates.
     start : a function of the coordinates, the initial guess of Newton's method; None: zero.
-    tolerance : slabs are refined until the relative change of solutions is below this.
+    tolerance : slabs, and degrees above 90 without one factorisation for all inputs, are refined until the
+        relative change of solutions is below this; others until solutions no longer change.
 
     Raises
     ------
