@@ -77,9 +77,10 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
         try:
             solution = march(equation, few, finer)
         except UnderdeterminedError:
-            if not isinstance(equation.domain, Domain) or not most_converged:
+            high = isinstance(equation.domain, Domain) or max(finer.degrees) > _CHEAP_DEGREE
+            if not (high and most_converged):
                 raise
-            break  # coarser ones were determined: the domain's points do not support more functions
+            break  # coarser ones were determined: points, or rounding, do not support more functions
         change = _change(last, solution, equation.probe)
         count = int((last.converged & solution.converged).sum())
         current = _assessed(resolution, change, last_change, last, solution)
