@@ -182,6 +182,19 @@ def test_an_interior_layer(eps):
     assert relative_l2(found.s, by_finite_differences(eps, lambda x: x - 0.5)) < 1e-5
 
 
+def test_high_degrees_that_rounding_does_not_support():
+    """The fourth derivative |x - c|: slow convergence, and above degree 90 a matrix singular in rounding."""
+    c = 0.31
+    ends = {
+        "x=0": lambda s, u: (s - c**5 / 120, s.xx - c**3 / 6),
+        "x=1": lambda s, u: (s - (1 - c) ** 5 / 120, s.xx - (1 - c) ** 3 / 6),
+    }
+    pde = PDE(Box(x=(0, 1)), lambda s, u, x: s.xxxx - u * np.abs(x - c), ends)
+    stated, true = stated_and_true(pde, np.ones((2, len(X))), np.tile(np.abs(X - c) ** 5 / 120, (2, 1)))
+    assert true < 0.01
+    assert true / 5 < stated < 5 * true
+
+
 @pytest.mark.parametrize("end", [1.05, 0.5, 3.0])
 def test_one_condition_too_many_is_in_the_error(end):
     """s' = u with s(0) = 0, and s(1) = end, which no solution has: a compromise is wrong by this much."""
@@ -193,6 +206,7 @@ def test_one_condition_too_many_is_in_the_error(end):
         found = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, conditions).solved(u, FINE, FINE)
     true = relative_l2(found.s, truth)
     assert true / 2 < found.result.error < 5 * true
+    assert "Does not hold:" in str(found.result)
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5])

@@ -19,6 +19,7 @@ from elmonet.physics.march import Resolution, SpectralSolution, UnderdeterminedE
 
 _DEGREES = (6, 9, 13, 18, 24, 32, 40, 50, 64, 90, 128, 180, 256, 360)  # tried on the whole domain
 _SLABS = ((28, 10, 4), (40, 8, 8), (56, 8, 12), (80, 7, 20), (110, 6, 30))  # degrees in space, in time; slabs
+_CHEAP_DEGREE = 90  # without a shared factorisation, higher ones are for functions that need them
 _USUAL_DEGREE = 12  # where the user gives slabs alone
 _MAX_COEFFICIENTS_SHARED = 4000  # of a function, with one factorisation for all functions
 _MAX_COEFFICIENTS = 800  # of a function, without
@@ -76,9 +77,10 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
         try:
             solution = march(equation, few, finer)
         except UnderdeterminedError:
-            if not isinstance(equation.domain, Domain) or not most_converged:
+            high = isinstance(equation.domain, Domain) or max(finer.degrees) > _CHEAP_DEGREE
+            if not (high and most_converged):
                 raise
-            break  # coarser ones were determined: the domain's points do not support more functions
+            break  # coarser ones were determined: points, or rounding, do not support more functions
         change = _change(last, solution, equation.probe)
         count = int((last.converged & solution.converged).sum())
         current = _assessed(resolution, change, last_change, last, solution)
@@ -88,7 +90,8 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
         surprising = diverging and change > _VISIBLE and not equation.nearly_dependent
         if count > most_converged or (count == most_converged and (distance < least or surprising)):
             best, least, most_converged = current, distance, count
-        limit = _CONVERGED if finer.slabs == 1 else tolerance
+        cheap = finer.slabs == 1 and (solution.shared or max(finer.degrees) <= _CHEAP_DEGREE)
+        limit = _CONVERGED if cheap else tolerance
         if least <= limit or (diverging and not surprising):
             break
         last, last_change = solution, change
@@ -169,8 +172,10 @@ def _assessed(
 def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolution) -> float:
     """Return the error of interpolation between the sensors, as a change of the solutions.
 
-    A coarser interpolant changes a solution by d, the next coarser one by e. If each gains the same factor
-    d / e, the interpolant in use has the error d * d / e; d where nothing is gained.
+    A coarser interpolant changes a solution by d, the next coarser one by e. If the error is x, q x and q^2 x
+    with the coarsest, the coarser and the usual one, then e = (1 - q^2) x and d = (q - q^2) x: with r = d / e
+    that is q = r / (1 - r), and the usual one has the error q^2 x = d r / (1 - 2 r). Where little is gained
+    (r > 1/3) it is stated as d.
     """
     if not few.has_sensors:
         return 0.0
@@ -180,7 +185,8 @@ def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolutio
     d, e = _changes(lower, usual, equation.probe), _changes(lowest, usual, equation.probe)
     known = np.isfinite(d) & np.isfinite(e)
     d, e = d[known], e[known]
-    return float(np.mean(d * np.divide(d, e, out=np.ones_like(d), where=e > d))) if len(d) else 0.0
+    gained = np.divide(d, e - 2 * d, out=np.ones_like(d), where=e > 3 * d)
+    return float(np.mean(d * gained)) if len(d) else 0.0
 
 
 def _change(coarse: SpectralSolution, fine: SpectralSolution, points: np.ndarray) -> float:

@@ -34,8 +34,8 @@ class PDE:
     ----------
     domain : where it holds: a `Box`, or a `Domain`.
     residual : a function of s and u, and of coordinates and constants by name if it needs them, that is zero
-        for a solution: ``lambda s, u: s.t - 0.01 * s.xx - u``. NumPy functions in it must be analytic.
-        Several equations: return a tuple.
+        for a solution: ``lambda s, u: s.t - 0.01 * s.xx - u``. NumPy functions in it must be analytic, and
+        computed for each function and point alone. Several equations: return a tuple.
     conditions : residuals by face, ``{"t=0": lambda s, u: s}``, or by part of a `Domain`'s boundary. They may
         take the outward normal by the names ``nx``, ``ny``.
     input_axes : the coordinates that u depends on; None: all. Several inputs: a dictionary, with () for a
@@ -50,7 +50,8 @@ class PDE:
         ``lambda n: Legendre((n, n)).zero_on_boundary()``, which meets conditions exactly; None: polynomials,
         and Fourier modes along periodic coordinates.
     start : a function of the coordinates, the initial guess of Newton's method; None: zero.
-    tolerance : slabs are refined until the relative change of solutions is below this.
+    tolerance : slabs, and degrees above 90 without one factorisation for all inputs, are refined until the
+        relative change of solutions is below this; others until solutions no longer change.
 
     Raises
     ------
@@ -207,6 +208,7 @@ class PDE:
             seconds=perf_counter() - begun,
             constants=constants,
             correction=correction,
+            unmet=unmet,
         )
         s = values[""] if self.unknowns == UNNAMED else values
         if isinstance(u, dict):
@@ -259,10 +261,13 @@ class PhysicsResult:
     residuals : (N,), root mean squares of the residual, in its own units. A residual is not an error.
     steps : (N,), of Newton's method.
     failed : the rows of inputs that did not converge; they are left out.
-    error : the relative error of the solutions, estimated with a finer trunk on a few inputs.
+    error : the relative error of the solutions, estimated with a finer trunk on a few inputs, and for values
+        between the sensors; where the equation does not hold, at least twice `unmet`.
     seconds : wall time.
     constants : those found from data, each with its standard error.
     correction : how data beside the equation corrected the solutions; None without data.
+    unmet : the residual relative to its terms that remains with a finer trunk, because conditions contradict
+        each other or layers are too thin; 0 if it vanishes, as it should.
     """
 
     resolution: Resolution
@@ -276,6 +281,7 @@ class PhysicsResult:
     seconds: float
     constants: dict[str, tuple[float, float]] = field(default_factory=dict)
     correction: Correction | None = None
+    unmet: float = 0.0
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -290,6 +296,10 @@ class PhysicsResult:
             Fact("Trunk", f"{plural(self.functions, 'function')}, {self.resolution}"),
             Fact("Solver error", f"{percent(self.error, 2)}, from a finer trunk on a few inputs{source}"),
         ]
+        if self.unmet > _UNMET_RESIDUAL:
+            facts.append(
+                Fact("Does not hold", f"a residual of {percent(self.unmet, 2)} of the terms remains")
+            )
         if len(self.failed):
             rows = ", ".join(map(str, self.failed[:_LISTED_ROWS]))
             facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {rows}"))
