@@ -103,6 +103,20 @@ def test_functions_in_columns(ok, tmp_path):
     np.testing.assert_allclose(np.load("p.npz")["Disp"], disp[:4], atol=1e-3)
 
 
+def test_several_inputs_in_columns_and_in_a_struct(ok, tmp_path):
+    u, s = waves()
+    k = np.random.default_rng(1).uniform(size=(30, 1))
+    whole = {"T_bc": u, "K0": k, "T_end": s + k}
+    np.savez("columns.npz", **{name: array.T for name, array in whole.items()}, x=X[:, None])
+    np.savez("rows.npz", **whole, x=X)
+    np.savez("inputs.npz", T_bc=u, K0=k)
+    np.savez("struct.npz", **{f"run/{name}": array for name, array in whole.items()}, **{"run/x": X})
+    ok("fit columns.npz --input T_bc --input K0 --output T_end --transpose", FIT)
+    for name in ("columns.npz", "rows.npz", "inputs.npz", "struct.npz"):
+        ok(f"predict m.elmonet {name} -o p.npz")
+        np.testing.assert_allclose(np.load("p.npz")["T_end"], s + k, atol=1e-2)
+
+
 def test_training_and_test_functions(ok, tmp_path):
     u, s = waves(40)
     np.savez("data.npz", Force_train=u[:30], Disp_train=s[:30], Force_test=u[30:], Disp_test=s[30:], Time=X)

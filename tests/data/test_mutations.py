@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from elmonet.data.write import write_data
 
@@ -112,6 +113,29 @@ def csv(path):
     write_data(path, {"u": ARRAYS["u"], "s": ARRAYS["s"][:, :, 0]})
 
 
+def messy_csv(path):
+    rows = [";".join(f"{x:.3f}".replace(".", ",") for x in row) for row in ARRAYS["u"]]
+    path.write_text("\n".join(["u0;u1;u2;u3;u4;u5;u6;u7", *rows, ";;;;;;;"]))
+
+
+def safetensors(path):
+    save_file({name: np.ascontiguousarray(array) for name, array in ARRAYS.items()}, path)
+
+
+def packed_hdf5(path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        for name, array in ARRAYS.items():
+            file[name] = np.asarray(100 * array).astype(np.int16)
+            attributes = {
+                "scale_factor": 0.01,
+                "add_offset": 1.0,
+                "_FillValue": np.int16(-1),
+                "missing_value": [7, 8],
+            }
+            file[name].attrs.update(attributes)
+
+
 KINDS = {
     npz: "a.npz",
     packed_npz: "a.npz",
@@ -129,6 +153,9 @@ KINDS = {
     netcdf: "a.nc",
     classic_netcdf: "a.nc",
     csv: "a.csv",
+    messy_csv: "a.csv",
+    safetensors: "a.safetensors",
+    packed_hdf5: "a.h5",
 }
 
 

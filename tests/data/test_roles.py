@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmonet import InputError
+from elmonet import InputError, read
 from elmonet.data.lazy import Arrays
 from elmonet.data.role_search import find_roles
 
@@ -100,6 +100,15 @@ def test_values_with_a_point_of_their_own():
     train = {"X_train0": (20, 8), "X_train1": (20, 2), "y_train": (20, 1)}
     both = roles_of(**train, X_test0=(9, 8), X_test1=(9, 2), y_test=(9, 1))
     assert (both.u_test, both.points_test) == ("X_test0", "X_test1")
+
+
+def test_arrays_in_one_folder():
+    roles = roles_of({"input": "T", "output": "run/S"}, **{"run/T": (5, 8), "run/S": (5, 3), "run/x": (1, 3)})
+    assert found(roles) == ("run/T", "run/S", "run/x")
+    assert roles.names == {"input": "T", "output": "S", "points": "x"}
+    assert found(roles_of(**{"a/b/u": (5, 8), "a/b/s": (5, 3)})) == ("a/b/u", "a/b/s", None)
+    data = read({"run/u": np.ones((5, 8)), "run/s": np.ones((5, 3)), "run/t": np.arange(3.0)})
+    assert data.axes == ("t",)
 
 
 def test_several_inputs():

@@ -88,7 +88,12 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
     named_in_full = bool(given) and given == ([asked] if isinstance(asked, str) else list(asked))
     given = given or contents.asked(known.get("input"), "input")
     why = ""
-    for some in [options | known, options] if known else [options]:
+    in_rows = {flag: given for flag, given in known.items() if flag != "transpose"}
+    tried: list[dict[str, Any]] = []
+    for some in (options | known, options | in_rows, options):  # another file may have other names, and rows
+        if some in tried:
+            continue
+        tried.append(some)
         try:
             data = read(path, **some)
         except InputError as error:
@@ -102,9 +107,10 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
             return _with_truth(model, data, u, part)
         why = f"its input functions {_shape_of(u)} are not those of the model, {_expected_shape(model)}."
     with open_arrays(path, max_bytes) as opened:
-        found = dict(opened)
-        for name, array in opened.items():  # functions of another file may be in rows
-            if options.get("transpose") or (known.get("transpose") and not _fits(model, array)):
+        found, shapes = dict(opened), model.inputs_.shapes or (model.input_shape_,)
+        for name, array in opened.items():
+            is_input = (tuple(array.shape[1:]) or (1,)) in shapes
+            if options.get("transpose") or (known.get("transpose") and not is_input):
                 found[name] = last_axis_first(array)
         if model.inputs_.names is not None:
             return _several_inputs(model, path, found, given, why)

@@ -13,9 +13,7 @@ from elmonet.store import require_room, writable_path
 # The kinds of data files, by their endings.
 WRITTEN = "npz, h5, zarr, mat, nc"  # hold functions with their points
 TABLES = (".npy", ".csv")  # hold one array, or one table
-_ALIKE = (
-    0.75  # share of common letters of a name that may be meant: trian and train have 0.8, nofile and five 0.6
-)
+_ALIKE = 0.65  # similarity of a name that may be meant: nwe and new have 0.67, nofile and five 0.6
 
 
 def require_file(path: Path) -> None:

@@ -240,7 +240,7 @@ def load(array: Any) -> np.ndarray:
     """Return an array in memory, with the same dtype; masked values are missing, NaN, in floating point."""
     if isinstance(array, np.ma.MaskedArray):
         exact = np.result_type(array.dtype, np.float32)
-        return array.astype(exact).filled(np.nan) if np.ma.is_masked(array) else array.filled()
+        return np.ma.filled(array.astype(exact), np.nan) if np.ma.is_masked(array) else array.data
     return np.array(array) if isinstance(array, np.memmap) else np.asarray(array)
 
 

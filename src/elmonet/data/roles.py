@@ -98,6 +98,17 @@ def n_points(shape: Sequence[int]) -> int:
     return math.prod(shape[:-1]) if shape[-1] <= MAX_DIMENSION else 0
 
 
+def _without_folder(names: Iterable[str]) -> dict[str, str]:
+    """Return names without a folder that all are in, such as a struct of MATLAB; "train/" counts as a part.
+
+    >>> _without_folder(["run/u", "run/s"])["run/u"], _without_folder(["train/u", "train/s"])["train/u"]
+    ('u', 'train/u')
+    """
+    folders = {name.rpartition("/")[0] for name in names}
+    only = folders.pop() if len(folders) == 1 else ""
+    return {name: name if split_part(only)[1] else name.removeprefix(f"{only}/") for name in names}
+
+
 class Contents:
     """The arrays of a file, by the key and part that their names give.
 
@@ -105,11 +116,12 @@ class Contents:
     """
 
     def __init__(self, arrays: Mapping[str, Any], *, index: Names = None, columns: bool = False):
-        parsed = {name: parse(name) for name in arrays}
+        own = _without_folder(arrays)
+        parsed = {name: parse(own[name]) for name in arrays}
         counts = Counter(parsed.values())
         # Names that differ only in case keep their case.
         self.key = {name: key if counts[key, part] == 1 else name for name, (key, part) in parsed.items()}
-        self.label = {n: split_part(n)[0] if counts[parsed[n]] == 1 else n for n in arrays}
+        self.label = {n: split_part(own[n])[0] if counts[parsed[n]] == 1 else n for n in arrays}
         self.part = {name: part for name, (_, part) in parsed.items()}
         self.arrays, self.columns = arrays, columns
         self._name = {(self.key[name], self.part[name]): name for name in arrays}
@@ -334,7 +346,7 @@ def axis_names(arrays: Any, points: Axes, dimension: int) -> tuple[str, ...] | N
     elif labels := _column_labels(arrays, points):
         named = list(labels)
     else:
-        key, _ = parse(points)
+        key, _ = parse(points.rpartition("/")[2])
         letters = [key] if dimension == 1 else list(key)
         known = all(axis_rank(letter) is not None for letter in letters)
         named = ([_short(points)] if dimension == 1 else list(letters)) if known else []

@@ -128,9 +128,9 @@ def _from_bfloat16(bits: np.ndarray) -> np.ndarray:
 @register_reader("safetensors", endings=["safetensors"])
 def add_safetensors(arrays: Arrays, path: Path) -> None:
     """Add the tensors of a safetensors file."""
-    size = path.stat().st_size
-    arrays.charge(3 * size)  # the file, its tensors, and bfloat16 as float32
-    for name, tensor in deserialize(path.read_bytes()):
+    arrays.charge(3 * path.stat().st_size)  # the file, its tensors, and bfloat16 as float32
+    parse: Any = deserialize  # which has no types
+    for name, tensor in parse(path.read_bytes()):
         kind, shape = tensor["dtype"], tensor["shape"]
         if kind == "BF16":
             arrays[name] = _from_bfloat16(np.frombuffer(tensor["data"], "<u2")).reshape(shape)
