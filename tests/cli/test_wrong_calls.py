@@ -1,6 +1,7 @@
 """Every mistake gets a plain answer: what was expected, what came, what to do."""
 
 import re
+import sys
 from importlib import import_module
 
 import pytest
@@ -44,6 +45,11 @@ COMMAND = [
     ("convert data.npz", "Missing argument 'OUT': file to write: npz, h5"),
     ("convert data.npz -o d.h5", "No such option: -o"),
     ("reproduce --functions 1", "--functions.*1"),
+    ("fit -dash.npz -o m", "No such option: -d. .* begins with a hyphen is written './-dash.npz'"),
+    ("data.npz", "No such command 'data.npz'. Say what to do with the file, such as: elmonet info data.npz"),
+    ("demo --functions 5", "--functions.*20.*'5'"),
+    ("suggest model.elmonet data.npz -n 0", "'-n'.* 1; got '0'"),
+    ("doctor now", "unexpected extra argument.*now"),
 ]
 CONTENT = [
     # What is read.
@@ -56,6 +62,21 @@ CONTENT = [
     ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, truncated .* again"),
     ("fit table.csv -o m", "line 3 of 'table.csv' has 2 cells, where the lines before have 3"),
     ("fit words.npz -o m", "There are: none|no array|not numbers"),
+    ("fit none.npz -o m", "holds no array of numbers. It must hold input and output functions, one per row"),
+    ("fit scalars.npz -o m", r"u is empty: its shape is \(\)"),
+    ("fit no_rows.npz -o m", r"u is empty: its shape is \(0, 100\). It must hold functions"),
+    ("fit head.csv -o m", "'head.csv' must be a table of numbers, and it has no row of them"),
+    ("fit blank.csv -o m", "'blank.csv' must be a table of numbers, and it has no row of them"),
+    (
+        "fit infinite.npz -o m",
+        "output functions hold NaN or infinity in 20 of 20.*row 0. Remove these functions",
+    ),
+    ("fit infinite.npz -o m --missing ignore", "hold NaN or infinity .* Remove these functions"),
+    ("fit groups.npz -o m --groups nowhere", r"--groups nowhere: .*There are: u \(20, 100\).*g \(20,\)"),
+    ("fit groups.npz -o m --groups names", "--groups names: there is no such array of numbers.*There are: u"),
+    ("fit groups.npz -o m --groups few", r"one label for each of the 20 functions.*got the shape \(3,\)"),
+    ("predict model.elmonet none.npz -o p.npz", r"takes input functions \(N, 100\).* there is none. Sample"),
+    ("predict model.elmonet no_rows.npz -o p.npz", SAMPLED.format(r"u \(0, 100\), s \(0, 100\)")),
     ("fit complex.npz -o m", "input functions are complex numbers. Give real and imaginary parts"),
     ("fit model.elmonet -o m", "'model.elmonet' is a model, not a file of functions. Give the file"),
     ("fit strange.npz -o m", rf"There are: first \(20, 100\), second .*--input NAME|{WHICH}"),
@@ -100,6 +121,20 @@ CONTENT = [
         "'data.npz': it is an input of this command and would be lost",
     ),
     ("fit data.npz -o m.npz", "'m.npz'.* Name it 'm.elmonet'"),
+    ("fit data.npz -o m --checkpoint m", "must be different files; got 'm', 'm'. Name one file for each"),
+    ("fit data.npz -o m --report r --checkpoint r", "must be different files; got 'm', 'r', 'r'"),
+    ("fit data.npz -o m --report ./m", "must be different files; got 'm', 'm'"),
+    ("fit data.npz -o m --checkpoint poem.md", "'poem.md' is there and is no checkpoint.* Name a new file"),
+    ("fit data.npz -o m --points line.csv --report line.csv", "'line.csv': it is an input of this command"),
+    ("fit data.npz -o m --sensors line.csv --checkpoint line.csv", "'line.csv': it is an input of this"),
+    ("predict model.elmonet data.npz -o line.csv --points line.csv", "'line.csv': it is an input of this"),
+    ("predict model.elmonet data.npz -o p.npy --interval 0.9", "one array, .*: bands. Name it 'p.npz'"),
+    ("predict vector.elmonet vector.npz -o p.npy", "one array, .*: components. Name it 'p.npz'"),
+    ("convert data.npz line.csv --points line.csv", "'line.csv': it is an input of this command"),
+    ("reproduce darcy -o data.npz/new", "'data.npz/new': '.*data.npz' is a file. Name a folder"),
+    ("reproduce darcy -o new --json new", "--json and --out are the same, 'new'.* Name two"),
+    ("demo -o data.npz", "'data.npz': it is a file. Name a folder"),
+    ("info model.elmonet --input u", "'model.elmonet' is a model; --input and the like are for files of"),
     ("fit data.npz -o m --checkpoint nowhere/c", f"'nowhere/c': it {NO_FOLDER}"),
     ("predict model.elmonet data.npz -o p.xlsx", f"'p.xlsx': its {ENDINGS}"),
     ("predict model.elmonet data.npz -o folder", "'folder'.* would be lost. Name a file, such as 'folder/"),
@@ -149,10 +184,6 @@ CONTENT = [
     ("predict scattered.elmonet inputs.npz -o p.npz", r"Say where to predict: --points FILE.*\(M, 1\)"),
     ("predict two.elmonet inputs.npz -o p.npz", "2 input functions, a, b; .* has u. .*--input NAME --input"),
     ("predict two.elmonet two.npz -o p.npz --input a", "a, b; .* you named a. Name them in this order"),
-    (
-        "predict vector.elmonet vector.npz -o p.npy",
-        "an npy file holds one array, got p, q. Write npz",
-    ),
     # Bands.
     ("predict model.elmonet data.npz -o p.npz --interval 90", "between 0 and 1, such as 0.9 .*; got 90"),
     ("predict model.elmonet data.npz -o p.npz --interval 1", "--interval must be between 0 and 1.*; got 1"),
@@ -160,12 +191,14 @@ CONTENT = [
     ("predict model.elmonet data.npz -o p.npz --interval 0.9 --of all", "'points', 'function'; got 'all'"),
     ("predict model.elmonet data.npz -o p.npz --of function", "--of function .* how often: --interval 0.9"),
     ("predict model.elmonet data.npz -o p.npz --interval 0.99", "at least 99 .* functions; there are 20"),
-    ("predict model.elmonet data.npz -o p.npy --interval 0.9", "one array, got s, s_low, s_high. Write npz"),
     ("plot model.elmonet data.npz -o p.png --interval 0", "--interval must be between 0 and 1.*; got 0"),
     ("plot model.elmonet data.npz -o p.png --of points", "--of points .* how often: --interval 0.9"),
     ("plot vector.elmonet vector.npz -o p.png --interval 0.9 --component r", "'r'; there are p, q"),
     ("plot scattered.elmonet inputs.npz -o p.png --interval 0.9", "where to draw: it needs points and index"),
-    ("plot model.elmonet data.npz -o p.png --function 5", "there are 5 functions.* last is .*4, got 5"),
+    (
+        "plot model.elmonet data.npz -o p.png --function 5",
+        "--function 5: the file has 5 functions.* last is --function 4",
+    ),
     ("plot model.elmonet data.npz -o p.png --component 1", "no component '1'; .* remove --component"),
     ("plot vector.elmonet vector.npz -o p.png --component r", "'r'; there are p, q"),
     ("plot model.elmonet vector.npz -o p.png --output p --output q", "other output functions.*--output NAME"),
@@ -205,7 +238,7 @@ def test_a_wrong_call(run, desk, monkeypatch, call, code, message):
     assert sorted(desk.rglob("*")) == before
     if code == 2:
         verb = call.split()[0]
-        help_of = "elmonet" if verb in ("fitt", "--fit") else f"elmonet {verb}"
+        help_of = "elmonet" if verb in ("fitt", "--fit", "data.npz") else f"elmonet {verb}"
         assert answer.endswith(f" See: {help_of} --help")
 
 
@@ -273,3 +306,30 @@ def test_what_the_system_refuses(run, desk, monkeypatch, error, message):
     code, _, err = run("info", "data.npz")
     assert code == 1
     assert re.match(f"elmonet: {message}", err)
+
+
+def test_an_empty_argument(run, desk, monkeypatch):
+    monkeypatch.chdir(desk)
+    told = "elmonet: argument {} is empty. Give a name, or leave it out. See: elmonet --help\n"
+    assert run("fit", "", "-o", "m") == (2, "", told.format(2))
+    assert run("fit", "data.npz", "-o", "") == (2, "", told.format(4))
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("predict model.elmonet data.npz -o p.h5", "h5py"),
+        ("predict model.elmonet data.npz -o p.zarr", "zarr"),
+        ("suggest model.elmonet data.npz -o p.nc", "xarray"),
+        ("convert data.npz d.h5", "h5py"),
+        ("make darcy -o d.zarr", "zarr"),
+        ("fit data.npz -o m --report r.html", "matplotlib"),
+    ],
+)
+def test_a_missing_package_is_found_before_the_work(run, desk, monkeypatch, command, module):
+    monkeypatch.chdir(desk)
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, f"{module}.figure", None)
+    code, out, err = run(*command.split())
+    assert (code, out) == (1, "")
+    assert re.search(rf"needs? {module}: pip install .elmonet\[", err)

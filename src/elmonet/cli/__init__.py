@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -105,6 +107,9 @@ def main() -> None:
         app(arguments, prog_name="elmonet")
         return
     plain_warnings()
+    if "" in arguments:  # mostly a variable of the shell that is not set
+        empty = f"argument {arguments.index('') + 1} is empty. Give a name, or leave it out."
+        sys.exit(complain(f"{empty} See: elmonet --help", 2))
     try:
         code = app(arguments, prog_name="elmonet", standalone_mode=False) or 0
         message = "Stopped." if code == _INTERRUPTED else ""
@@ -130,9 +135,11 @@ def _explained(error: Exception, arguments: list[str]) -> tuple[str, int]:
     if isinstance(error, OSError):
         if error.filename is None or not error.strerror:
             return str(error), 1
-        return f"{str(error.filename)!r} cannot be read or written: {error.strerror.lower()}.", 1
+        advice = "Look at its permissions." if isinstance(error, PermissionError) else "Name another file."
+        return f"{str(error.filename)!r} cannot be read or written: {error.strerror.lower()}. {advice}", 1
     if isinstance(error, MemoryError):
-        return "there is not enough memory. Try fewer functions, or fit in blocks: --memory 2GB.", 1
+        advice = "Try fewer functions or, in elmonet fit, a smaller --width, or blocks: --memory 2GB."
+        return f"there is not enough memory. {advice}", 1
     return (
         f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}. This is a bug in elmonet. "
         f"{how_to_report('what the same command prints with --debug')}",
@@ -151,6 +158,11 @@ def _usage(error: Any, arguments: list[str]) -> str:
         message = f"{message}; got {given!r}"
     verbs = [command.callback.__name__ for command in app.registered_commands if command.callback]
     verb = f" {arguments[0]}" if arguments and arguments[0] in verbs else ""
+    files = [argument for argument in arguments if Path(argument).exists()]
+    if message.startswith("No such option") and files and files[0].startswith("-"):
+        message = f"{message}. A file whose name begins with a hyphen is written './{files[0]}'"
+    elif arguments[:1] == files[:1] and files and not verb:
+        message = f"{message}. Say what to do with the file, such as: elmonet info {shlex.quote(files[0])}"
     close = difflib.get_close_matches(arguments[0], verbs, n=1) if arguments and not verb else []
     if close and "Did you mean" not in message:
         message = f"{message}. Did you mean {close[0]!r}?"

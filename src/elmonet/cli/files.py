@@ -25,7 +25,7 @@ from elmonet.cli.console import (
     seed_option,
     shapes_in_words,
 )
-from elmonet.cli.paths import WRITTEN, is_model, require_data, require_data_place, require_file
+from elmonet.cli.paths import WRITTEN, existing, is_model, require_data, require_data_place, require_file
 from elmonet.errors import InputError
 from elmonet.summary import percent, plural, rounded
 
@@ -64,12 +64,14 @@ def info(
     elmonet info data.mat --input f_train --output u_train
     """
     require_file(file)
-    printer = Printer(json)
+    printer, options = Printer(json), read_options(locals())
     if is_model(file):
+        if options:
+            raise InputError(f"{str(file)!r} is a model; --input and the like are for files of functions.")
         _print_model(printer, file)
         printer.finish()
     else:
-        _print_data(printer, file, read_options(locals()))
+        _print_data(printer, file, options)
 
 
 def _print_model(printer: Printer, file: Path) -> None:
@@ -250,7 +252,7 @@ def convert(
     from elmonet.data.write import write_data
 
     require_data(source)
-    require_data_place(out, source)
+    require_data_place(out, source, *existing(points, sensors))
     printer = Printer(json)
     data, _ = read_functions(printer, source, read_options(locals()))
     arrays = data.to_arrays()

@@ -14,7 +14,7 @@ import typer
 
 from elmonet.checks import choice, number
 from elmonet.cli import console
-from elmonet.cli.paths import bytes_on_disk, require_data, require_place
+from elmonet.cli.paths import bytes_on_disk, existing, is_model, require_data, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
 from elmonet.summary import percent, plural, rounded
@@ -117,7 +117,7 @@ def fit(
     from elmonet.memory import available, bytes_of
 
     require_data(data)
-    require_place(out, data, model=True)
+    _require_places(out, report, checkpoint, data, *existing(points, sensors))
     choice(missing, "--missing", ("raise", "ignore"))
     if time_budget is not None:
         number(time_budget, "--time-budget", strict=True)
@@ -125,10 +125,6 @@ def fit(
         number(scale, "--scale", strict=True)
     if memory is not None:
         bytes_of(memory)
-    if checkpoint is not None:
-        require_place(checkpoint, data)
-    if report is not None:
-        _require_report_place(report, data, out)
     printer, options = console.Printer(json), console.read_options(locals())
     block_options = {"memory": memory, "checkpoint": checkpoint, "workers": workers}
     given = [f"--{name}" for name, value in block_options.items() if value is not None]
@@ -165,14 +161,24 @@ def fit(
     printer.finish()
 
 
-def _require_report_place(report: Path, data: Path, out: Path) -> None:
-    """Raise, before anything is fitted, if the report cannot be drawn or written."""
-    from elmonet.reporting.figures import require_pictures
+def _require_places(out: Path, report: Path | None, checkpoint: Path | None, *read: Path) -> None:
+    """Raise, before anything is fitted, if model, report or checkpoint cannot be written."""
+    require_place(out, *read, model=True)
+    if report is not None:
+        from elmonet.reporting.figures import require_pictures
 
-    require_pictures()
-    require_place(report, data)
-    if report.resolve() == out.resolve():
-        raise FileError(f"cannot write both the model and its report to {str(out)!r}: name two files.")
+        require_pictures()
+        require_place(report, *read)
+    if checkpoint is not None:
+        require_place(checkpoint, *read)
+        if checkpoint.exists() and not is_model(checkpoint):
+            raise FileError(f"{str(checkpoint)!r} is there and is no checkpoint of a fit. Name a new file.")
+    places = [path for path in (out, report, checkpoint) if path is not None]
+    if len({path.resolve() for path in places}) < len(places):
+        raise FileError(
+            "model, report and checkpoint must be different files; got "
+            f"{', '.join(repr(str(path)) for path in places)}. Name one file for each."
+        )
 
 
 def _require_no_search(
@@ -324,8 +330,11 @@ def _require_finite(what: str, functions: Any, advice: str) -> None:
         raise InputError(f"{what} are complex numbers. Give real and imaginary parts as two arrays.")
     bad = ~np.isfinite(functions).reshape(len(functions), -1).all(axis=1)
     if bad.any():
+        found = "NaN"
+        if np.isinf(functions).any():
+            found, advice = "NaN or infinity", "Remove these functions: infinity cannot be learned."
         raise InputError(
-            f"{what} hold NaN or infinity in {bad.sum()} of {plural(len(bad), 'function')}, the first in row "
+            f"{what} hold {found} in {bad.sum()} of {plural(len(bad), 'function')}, the first in row "
             f"{np.argmax(bad)}. {advice}"
         )
 

@@ -115,15 +115,16 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
         if model.inputs_.names is not None:
             return _several_inputs(model, path, found, given, why)
         candidates = {name: found[name] for name in given or found}
-        fitting = [name for name, array in candidates.items() if _fits(model, array)]
+        fitting = [name for name, array in candidates.items() if _fits(model, array) and 0 not in array.shape]
         if len(fitting) != 1:
+            others = f", but {shapes_in_words(candidates)}" if candidates else ""
             raise InputError(
                 f"the model takes input functions {_expected_shape(model)}, one per row; in {str(path)!r} "
                 + (
                     f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
                     if fitting
-                    else f"there is none, but {shapes_in_words(candidates) or 'nothing'}. Sample the "
-                    "functions at the sensors of the training functions."
+                    else f"there is none{others}. Sample the functions at the sensors of the "
+                    "training functions."
                 )
             )
         u = _in_model_shape(model, np.asarray(load(found[fitting[0]]), float))
@@ -267,7 +268,7 @@ def labels_from(name: str, path: Path, max_size: str | None) -> np.ndarray:
     with open_arrays(path, max_size) as arrays:
         if name not in arrays:
             raise InputError(
-                f"--groups {name}: there is no such array in {str(path)!r}. There are: "
+                f"--groups {name}: there is no such array of numbers in {str(path)!r}. There are: "
                 f"{Contents(arrays).listed()}."
             )
         return np.asarray(load(arrays[name])).ravel()

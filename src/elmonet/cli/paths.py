@@ -103,6 +103,11 @@ def require_data_place(out: Path, *read: Path, table: bool = True) -> None:
     _require_other(out, read)
 
 
+def existing(*names: str | None) -> list[Path]:
+    """Return those of some names that are files; others are names of arrays."""
+    return [Path(name) for name in names if name is not None and Path(name).is_file()]
+
+
 def require_folder(out: Path) -> None:
     """Raise unless files can be written to a folder, which is made where it does not exist yet."""
     there = next(path for path in (out.absolute(), *out.absolute().parents) if os.path.lexists(path))

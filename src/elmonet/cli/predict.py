@@ -11,7 +11,7 @@ import typer
 
 from elmonet.checks import choice
 from elmonet.cli import console
-from elmonet.cli.paths import TABLES, WRITTEN, open_model, require_data, require_data_place
+from elmonet.cli.paths import TABLES, WRITTEN, existing, open_model, require_data, require_data_place
 from elmonet.errors import InputError
 from elmonet.summary import duration, percent, plural
 
@@ -75,7 +75,12 @@ def predict(
     band = band_asked(interval, of, default="points")
     fitted = open_model(model)
     require_data(data)
-    require_data_place(out, model, data)
+    require_data_place(out, model, data, *existing(points))
+    if out.suffix.lower() == ".npy" and (band is not None or fitted.outputs_.names is not None):
+        raise InputError(
+            f"{str(out)!r} can hold one array, and there will be more: {'bands' if band else 'components'}. "
+            f"Name it {str(out.with_suffix('.npz'))!r}."
+        )
     printer = console.Printer(json)
     options = console.read_options(locals()) | {"points": None}  # here --points says where to predict
     inputs = read_inputs(fitted, data, **options)

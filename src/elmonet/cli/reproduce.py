@@ -91,6 +91,8 @@ def reproduce(
     ]
     if json is not None and str(json) != "-":
         require_place(json)
+        if json.resolve() == out.resolve():
+            raise InputError(f"--json and --out are the same, {str(out)!r}: a file and a folder. Name two.")
     require_folder(out)
     effort = {"seconds": seconds, "epochs": epochs, "batch_size": batch_size, "trials": trials}
     if chosen == ["physics"]:

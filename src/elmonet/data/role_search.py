@@ -160,19 +160,22 @@ def _with_test(file: Contents, found: FunctionArrays, roles: Roles) -> Roles:
 
 def _find_functions(file: Contents, inputs: list[str], outputs: list[str]) -> FunctionArrays:
     """Return the functions that are named, completed or found by a convention."""
+    if not file.arrays:
+        raise InputError(
+            "the file holds no array of numbers. It must hold input and output functions, one per row."
+        )
     found = _guess(file, inputs, outputs)
     if found is None:
         row = "column" if file.columns else "row (with --transpose, per column)"
         if unequal := _unequal_pair(file, inputs, outputs):
+            _require_values(file, unequal)
             raise InputError(_unequal_counts(file, *unequal))
         raise InputError(
             "cannot tell which arrays are the input and the output functions. Both hold one function per "
             f"{row}. There are: {file.listed()}. Say which: --input NAME --output NAME --points NAME, or in "
             "Python read(file, input=..., output=..., points=...)."
         )
-    for name in (*found.inputs.values(), *found.outputs):
-        if not file.shape(name) or 0 in file.shape(name):
-            raise InputError(f"{name} is empty: its shape is {file.shape(name)}.")
+    _require_values(file, (*found.inputs.values(), *found.outputs))
     for u in found.inputs.values():
         if not _matches(file, u, found.outputs[0], found.part):
             raise InputError(_unequal_counts(file, u, found.outputs[0]))
@@ -196,6 +199,14 @@ def _guess(file: Contents, inputs: list[str], outputs: list[str]) -> FunctionArr
         return _completed(file, inputs, outputs)
     found = (rule(file, part) for part in PARTS for rule in (_numbered, _nested, _paired, _evolution))
     return next((functions for functions in found if functions is not None), None)
+
+
+def _require_values(file: Contents, names: tuple[str, ...]) -> None:
+    for name in names:
+        if not file.shape(name) or 0 in file.shape(name):
+            raise InputError(
+                f"{name} is empty: its shape is {file.shape(name)}. It must hold functions, one per row."
+            )
 
 
 def _unequal_pair(file: Contents, inputs: list[str], outputs: list[str]) -> tuple[str, str] | None:

@@ -37,6 +37,8 @@ def require_writable(path: Path) -> None:
     if path.suffix.lower() not in _WRITERS:
         endings = ", ".join(suffix or "none (a folder of npy)" for suffix in _WRITERS)
         raise FileError(f"cannot write {str(path)!r}: its ending must be one of {endings}.")
+    for module, extra in _EXTRAS.get(path.suffix.lower(), ()):
+        require_extra(module, extra)
     target = writable_path(path, folder=_is_folder(path))
     if target.is_dir() and not _may_replace(target):
         raise FileError(
@@ -113,7 +115,6 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def _netcdf(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write NetCDF; axes of the same length, such as 100, share a dimension, n100."""
     xarray = require_extra("xarray")
-    require_extra("h5netcdf", "xarray")
     variables = {}
     for name, array in arrays.items():
         dims: list[str] = []
@@ -143,6 +144,13 @@ def _csv(path: Path, arrays: dict[str, np.ndarray]) -> None:
     np.savetxt(path, table, fmt="%.17g", delimiter=",", header=",".join(names), comments="")
 
 
+# The optional packages that writing needs: module, and the extra that installs it.
+_EXTRAS = {
+    ".h5": [("h5py", "h5py")],
+    ".hdf5": [("h5py", "h5py")],
+    ".zarr": [("zarr", "zarr")],
+    ".nc": [("xarray", "xarray"), ("h5netcdf", "xarray")],
+}
 _WRITERS: dict[str, Callable[[Path, dict[str, np.ndarray]], None]] = {
     ".npz": _npz,
     ".npy": _npy,

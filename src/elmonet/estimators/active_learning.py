@@ -10,7 +10,6 @@ from elmonet.errors import InputError
 from elmonet.features.kernels import Products, kernel_matrix
 from elmonet.forms.inputs import InputForm
 from elmonet.linalg import product
-from elmonet.summary import plural
 from elmonet.uncertainty.novelty import TrainingRecord, fingerprints_of
 
 _KERNEL, _SCALE = "matern52", 0.3  # of the Gaussian process, chosen by benchmarks/suggest.py
@@ -44,8 +43,9 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
     useful &= ~record.has(candidates)
     if useful.sum() < n:
         raise InputError(
-            f"n = {n}, but of {plural(len(candidates), 'candidate')} only {int(useful.sum())} can be "
-            "suggested; the rest are training functions or repeats. Ask for fewer, or give more candidates."
+            f"n = {n} functions were asked for, but of the {len(candidates)} candidates only "
+            f"{int(useful.sum())} are neither training functions nor repeats of others. Ask for fewer, or "
+            "give more candidates."
         )
     rows = np.concatenate([record.inputs, candidates])
     seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows).reshape(len(rows), -1)

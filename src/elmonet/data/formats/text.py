@@ -55,7 +55,11 @@ def add_csv(arrays: Arrays, path: Path) -> None:
         except ValueError:
             file.seek(0)
             table = _Table(path, names if named else None, separator).read(_lines(file), arrays)
-    if table.size == 0 or (named and table.shape[1] != len(names)):
+    if table.size == 0:
+        raise FileError(
+            f"{str(path)!r} must be a table of numbers, and it has no row of them. Write it again."
+        )
+    if named and table.shape[1] != len(names):
         raise FileError(
             f"{str(path)!r} must be a table of numbers with as many columns as names, got {table.shape[1]} "
             f"columns and {len(names)} names."
