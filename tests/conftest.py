@@ -8,6 +8,7 @@ from hypothesis import settings
 from elmonet import cli
 
 settings.register_profile("deterministic", derandomize=True, deadline=None)
+settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=2000)
 settings.load_profile("deterministic")
 
 

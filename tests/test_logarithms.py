@@ -35,6 +35,15 @@ def test_products_of_powers_become_linear():
     assert fit(u[:40], s[:40]).solution_.loo_error > 0.1
 
 
+def test_logarithms_come_before_scaling():
+    """A model that takes logarithms is the model of the logarithms."""
+    rng = np.random.default_rng(0)
+    u, s = np.exp(2 * rng.normal(size=(30, 4))), rng.normal(size=(30, 3))
+    own = ELMDeepONet(Linear(), solver=Ridge(5.0), log_inputs=True).fit(u[:20], s[:20], points=[0, 1, 2])
+    other = ELMDeepONet(Linear(), solver=Ridge(5.0)).fit(np.log(u[:20]), s[:20], points=[0, 1, 2])
+    np.testing.assert_allclose(own.predict(u[:20]), other.predict(np.log(u[:20])), rtol=1e-9)
+
+
 def test_outputs_that_vanish_on_the_boundary_stay_zero_there():
     bump = x * (1 - x)
     model = fit(u[:40], s[:40] * bump, log_inputs=True, log_outputs=True)

@@ -27,6 +27,18 @@ def test_antiderivative():
     assert relative_l2(found.s_train, data.s_train) < 1e-9
 
 
+@pytest.mark.parametrize("face", [0, 1])
+def test_normals_of_a_box_point_outwards(face):
+    """s'' = k with an outward slope of 1 at one end and s = 0 at the other."""
+    k = np.array([1.0, -2.0, 3.0])
+    flux, fixed = (lambda s, u, nx: nx * s.x - 1), (lambda s, u: s)
+    conditions = {f"x={face}": flux, f"x={1 - face}": fixed}
+    found = PDE(Box(x=(0, 1)), lambda s, u: s.xx - u.k, conditions, {"k": ()}).solve({"k": k}, None, X)
+    curved = k[:, None] * X**2 / 2
+    known = curved - X + 1 - k[:, None] / 2 if face == 0 else curved + (1 - k[:, None]) * X
+    np.testing.assert_allclose(found.s_train, known, atol=1e-9)
+
+
 def test_poisson_on_a_square():
     """s = sin(pi x) sin(2 pi y), and multiples of it."""
     grid = np.stack(np.meshgrid(X, X, indexing="ij"), axis=-1).reshape(-1, 2)
