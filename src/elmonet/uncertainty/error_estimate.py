@@ -165,11 +165,11 @@ def error_interval(
         d^2 = (max(v, 1/2)^2 + (luck rate)^2) / n ,    interval = E exp(-t d) to E exp(sqrt((t d)^2 + a^2)) ,
 
     where a^2 = tail^2 + choice^2 and n is the number of errors. The first term is that of a mean of n
-    errors. The second is that of the functions learned from, which left-out errors do not show: where the error falls as n^-rate, and each
-    function teaches 1 +- luck functions' worth, n of them teach n +- luck sqrt(n), and the error varies by
-    rate luck / sqrt(n) of itself. The logarithm keeps the interval positive. `luck` was observed. t is
-    Student's, its degrees of freedom one less than the independent functions. `tail` is for a heavy tail of
-    the errors, of which n of them show only a part, see `_tail`.
+    errors. The second is that of the functions learned from, which left-out errors do not show: where the
+    error falls as n^-rate, and each function teaches 1 +- luck functions' worth, n of them teach
+    n +- luck sqrt(n), and the error varies by rate luck / sqrt(n) of itself. The logarithm keeps the interval
+    positive. `luck` was observed. t is Student's, its degrees of freedom one less than the independent
+    functions. `tail` is for a heavy tail of the errors, of which n of them show only a part, see `_tail`.
 
     Parameters
     ----------
