@@ -37,7 +37,7 @@ def test_the_interval_covers_under_its_own_assumptions(n, rate, spread):
         errors = rng.lognormal(-(sigma**2) / 2, sigma, n)  # left out, they have the mean of an average set
         low, high = error_interval(errors, rate=rate)
         covered.append(low <= true <= high)
-    assert 0.85 < np.mean(covered) < 0.96
+    assert 0.85 < np.mean(covered) < 0.97  # some is for a heavy tail
 
 
 def test_the_interval_of_numbers_and_of_groups():

@@ -18,6 +18,7 @@ from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate
 EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions, up to which each is left out by a refit
 _REFIT_FROM = 4  # independent functions, so that halves hold two
+_SIGNIFICANT = 1.64  # standard errors of a paired difference
 _HALVINGS = 4  # random splits into halves
 
 
@@ -65,6 +66,7 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     if components and before.error:
         components = tuple((name, own * error / before.error) for name, own in components)
     more: dict[str, Any] = {"optimism": hidden, "components": components}
+    more["choice"] = undecided(search, best, independent)
     return ErrorEstimate.of(
         errors, before.kind or "leave-one-out", stated=error, independent=independent, rate=rate, **more
     )
@@ -98,6 +100,22 @@ def optimism(search: Search, best: Trial) -> float:
     chosen = np.argmin(without, axis=0)
     honest = np.mean([rivals[k].stated[i] for i, k in enumerate(chosen)])
     return max(0.0, float(honest) - best.stated_error)
+
+
+def undecided(search: Search, best: Trial, independent: int) -> float:
+    """Return log(error / error of the best), the median over trials that cannot be told from the best.
+
+    With few functions and many trials, the best is best by chance, and a new function has the error of any
+    trial whose paired differences from it are not significant: at most 1.64 standard errors above zero.
+    """
+    rivals = [trial for trial in search.trials if trial.functions == best.functions]
+    differences = np.array([trial.stated - best.stated for trial in rivals])
+    deviation = np.std(differences, axis=1) / np.sqrt(max(1, independent - 1))
+    close = differences.mean(axis=1) <= _SIGNIFICANT * deviation
+    if not best.stated_error:
+        return 0.0
+    ratios = [t.stated_error / best.stated_error for t, same in zip(rivals, close, strict=True) if same]
+    return float(max(0.0, np.log(np.median(ratios))))
 
 
 def errors_without_each(search: Search, trial: Trial) -> np.ndarray:

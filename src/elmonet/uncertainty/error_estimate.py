@@ -63,12 +63,14 @@ class ErrorEstimate:
         stated: float | None = None,
         independent: int | None = None,
         rate: float | None = None,
+        choice: float = 0.0,
         **more: Any,
     ) -> Self:
         """Return the estimate from the errors of functions that were left out; see `error_interval`."""
         mean = float(np.mean(errors))
         stated = mean if stated is None else stated
-        interval = error_interval(errors, stated=stated, independent=independent, rate=rate)
+        known: dict[str, Any] = {"independent": independent, "rate": rate, "choice": choice}
+        interval = error_interval(errors, stated=stated, **known)
         quantiles = None
         if len(errors) >= MIN_INDEPENDENT:
             median, high = np.quantile(errors, [0.5, 0.95]) * (stated / mean if mean else 1.0)
@@ -153,6 +155,7 @@ def error_interval(
     stated: float | None = None,
     independent: int | None = None,
     rate: float | None = None,
+    choice: float = 0.0,
 ) -> tuple[float, float]:
     """Return the 90 % interval of the mean error of new functions, over sets of training functions.
 
@@ -161,12 +164,12 @@ def error_interval(
 
         d^2 = (max(v, 1/2)^2 + (luck rate)^2) / n ,    interval = E exp(-t d) to E exp(sqrt((t d)^2 + a^2)) ,
 
-    n being the number of errors. The first term is that of a mean of n errors. The second is that of
-    the functions learned from, which left-out errors do not show: where the error falls as n^-rate, and each
-    function teaches 1 +- luck functions' worth, n of them teach n +- luck sqrt(n), and the error varies by
-    rate luck / sqrt(n) of itself. The logarithm keeps the interval positive. `luck` was observed. t is
-    Student's, its degrees of freedom one less than the independent functions. a is for a heavy tail of the
-    errors, of which n of them show only a part, see `_tail`.
+    where a^2 = tail^2 + choice^2 and n is the number of errors. The first term is that of a mean of n
+    errors. The second is that of the functions learned from, which left-out errors do not show: where the
+    error falls as n^-rate, and each function teaches 1 +- luck functions' worth, n of them teach
+    n +- luck sqrt(n), and the error varies by rate luck / sqrt(n) of itself. The logarithm keeps the interval
+    positive. `luck` was observed. t is Student's, its degrees of freedom one less than the independent
+    functions. `tail` is for a heavy tail of the errors, of which n of them show only a part, see `_tail`.
 
     Parameters
     ----------
@@ -175,6 +178,7 @@ def error_interval(
     independent : number of independent training functions, or groups of them; by default n. If there are
         fewer than n, they count as n.
     rate : rate at which the error falls with n; at least 1 is taken, also by default.
+    choice : logarithm of the factor by which the choice among several models may hide errors.
 
     Returns
     -------
@@ -200,7 +204,8 @@ def error_interval(
     luck = _LUCK * min(max(rate or 0.0, _MIN_RATE), MAX_RATE)
     t = float(stdtrit(independent - 1, (1 + _COVERAGE) / 2))
     width = t * np.hypot(max(varies, _MIN_SPREAD), luck) / np.sqrt(n)
-    return float(stated * np.exp(-width)), float(stated * np.exp(np.hypot(width, _tail(scaled, n, t))))
+    above = np.linalg.norm([width, _tail(scaled, n, t), choice])
+    return float(stated * np.exp(-width)), float(stated * np.exp(above))
 
 
 def _tail(scaled: np.ndarray, n: int, t: float) -> float:
