@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.checks import plain
 from elmonet.errors import InputError
 
 
@@ -32,7 +33,7 @@ def relative_l2(prediction: Any, truth: Any) -> float:
     >>> relative_l2([[1.0, 0.0], [0.0, 2.2]], [[1.0, 0.0], [0.0, 2.0]])
     0.05...
     """
-    prediction, truth = np.asarray(prediction), np.asarray(truth)
+    prediction, truth = np.asarray(plain(prediction)), np.asarray(plain(truth))
     if prediction.shape != truth.shape or truth.ndim == 0 or truth.size == 0:
         raise InputError(
             "relative_l2 compares two arrays of the same shape (N, M), one row a function; "
@@ -70,9 +71,11 @@ def relative_errors(residuals: np.ndarray, norms: np.ndarray, points: int) -> np
     return residuals / reference_norms(norms)
 
 
-def overall(errors: np.ndarray, points: int) -> Any:
+def overall(errors: np.ndarray, points: int, weights: np.ndarray | None = None) -> Any:
     """Return the overall error of `relative_errors` (..., N): the mean, or for one point the RMS."""
-    return np.sqrt(np.mean(errors**2, axis=-1)) if points == 1 else np.mean(errors, axis=-1)
+    if points == 1:
+        return np.sqrt(np.average(errors**2, axis=-1, weights=weights))
+    return np.average(errors, axis=-1, weights=weights)
 
 
 def function_norms(functions: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD, InfiniteWidth, Linear
 from elmonet.features.base import fit_features, fit_map
 from elmonet.features.kernels import KERNELS, Products, kernel_features, kernel_matrix
-from elmonet.fitting.in_memory import Reused, log_sizes
+from elmonet.fitting.in_memory import Reused
 from elmonet.fitting.prepare import Prepared, branch_and_trunk
 from elmonet.forms.training import Training
 from elmonet.linalg import product
@@ -62,10 +62,11 @@ class TransformedData:
     def __init__(self, training: Training, transform: dict[str, bool], negligible: float = 0.0):
         self.training, self.transform, self.negligible = training, transform, negligible
         logarithms, scale = transform["log_inputs"], transform["scale_inputs"]
-        self.inputs = training.inputs.prepared(training.X, logarithms=logarithms, scale=scale)
+        n = training.counts
+        self.inputs = training.inputs.prepared(training.X, n, logarithms=logarithms, scale=scale)
         self.Z, self.y = self.inputs.seen(training.X), training.y
-        self.outputs = training.outputs.prepared(self.y, logarithms=transform["log_outputs"], scale=scale)
-        self.sizes = None if self.outputs.logs is None else log_sizes(self.y)
+        self.outputs = training.outputs.prepared(self.y, n, logarithms=transform["log_outputs"], scale=scale)
+        self.sizes = self.outputs.reference(self.y)
         self.groups = None if training.groups is None else training.groups.numbers
 
     @cached_property
@@ -107,7 +108,7 @@ class TransformedData:
             T, B = np.eye(len(coordinates)), features.T
             solution = Ridge("loo").solve(T, B, coordinates, self.sizes, self.groups, factors)
         errors = np.asarray(solution.errors)
-        if self.outputs.logs is not None:
+        if self.sizes is not None:
             errors = self.outputs.errors(product(modes, solution.left_out()).T, self.y)
         return Evaluation(features, branch, factors, solution, errors)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet.checks import coordinates, finite
+from elmonet.checks import coordinates, finite, plain
 from elmonet.errors import ExtrapolationWarning, InputError
 
 _MARGIN = 0.1  # of the size of a function's bounding box, by which a new sensor may lie outside of it
@@ -55,7 +55,7 @@ class Scattered:
             object.__setattr__(self, "values", self._checked(self.values))
 
     def _checked(self, values: Any) -> np.ndarray:
-        values = np.asarray(values)
+        values = np.asarray(plain(values))
         if values.dtype not in (np.float64, np.float32):
             values = values.astype(np.float64)
         if values.ndim not in (1, 2) or len(values) != len(self.points) or values.size == 0:
@@ -93,7 +93,7 @@ class Scattered:
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
-        values = [np.asarray(v, dtype=float) for v in values]
+        values = [np.asarray(plain(v), dtype=float) for v in values]
         for i, (v, p) in enumerate(zip(values, each, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")

@@ -167,6 +167,7 @@ def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[st
     """Return the record of an output form; its arrays go to `arrays`."""
     _keep(arrays, "outputs", points=form.points, sizes=form.sizes)
     _keep_affine(arrays, "outputs", form.box)
+    _keep_affine(arrays, "centred", form.centre)
     record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered")}
     if form.logs is not None:
         arrays["outputs.centre"] = form.logs.centre
@@ -186,6 +187,7 @@ def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> O
         None if names is None else tuple(names),
         logs=None if logs is None else LogOutputs(arrays["outputs.centre"], *logs),
         box=_restored_affine(arrays, "outputs"),
+        centre=_restored_affine(arrays, "centred"),
         dtype=np.dtype(record["dtype"]),
     )
 

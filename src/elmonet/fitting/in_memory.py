@@ -20,7 +20,7 @@ from elmonet.fitting.prepare import FitSettings, Prepared, solve
 from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.training import Training
 from elmonet.linalg import product
-from elmonet.metrics import overall
+from elmonet.metrics import function_norms, overall, reference_norms
 from elmonet.solve import LEFT_OUT, Pinv, Ridge, Solution
 from elmonet.solve.factor import Factor
 
@@ -64,8 +64,12 @@ def _fit_prepared(reused: Reused, training: Training, settings: FitSettings) -> 
         trunks = [trunk] if trunk is not None else _polynomials(outputs, len(values) / len(Z))
         found = fit_scattered(Z, index, outputs.scaled(places), values, branch, trunks, alpha, w)
     else:
-        found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
+        found = fit_with_gaps(Z, outputs.target(y), outputs.seen(), branch, trunk, alpha, w)
     solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
+    if outputs.centre is not None:  # errors of a variation, in units of the outputs
+        size = np.sqrt(np.nansum((outputs.target(y) * outputs.centre.scale) ** 2) / np.nansum(y**2))
+        error, residual = (float(e * size) for e in (solution.expected_error or 0, solution.residual or 0))
+        solution = replace(solution, expected_error=error, residual=residual)
     if isinstance(outputs, ScatteredForm):
         # The basis is that at the scattered points, but the form keeps the corners of their box.
         solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
@@ -103,28 +107,28 @@ def fit_in_memory(
     z = outputs.target(y).astype(Z.dtype, copy=False)
     P = outputs.seen(dtype=Z.dtype)
     features = fit_features(branch, Z, z) if features is None else features
-    B = checked_features(features, branch, Z, "branch").T
-    T = features_of(fit_map(trunk, P, z.T), P, "trunk")
-    G = z.T
+    B, G = checked_features(features, branch, Z, "branch").T, z.T
     if weights is not None:
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
-    sizes = None if outputs.logs is None else log_sizes(y, weights)
-    solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors)
+    T = features_of(fit_map(trunk, P, G), P, "trunk")  # it learns through G G' only
+    sizes = outputs.reference(y, weights)
+    solution = solve(solver, T, B, G, sizes=_counted(sizes, G, weights), groups=groups, factors=factors)
     operator = Operator.of(branch, trunk, solution, T)
-    if outputs.logs is not None:
+    if sizes is not None:
         fitted = product(product(operator.basis, operator.C), B).T
         solution = in_units_of_outputs(solution, outputs, y, fitted, weights)
+    elif weights is not None and solution.errors is not None and len(G) > 1:
+        solution = replace(solution, errors=solution.errors * np.mean(weights**2) / weights**2)
     return operator, solution
 
 
-def log_sizes(y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the norms (N,) that errors of logarithms of outputs y (N, M) are relative to.
-
-    A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
-    counts as it is.
-    """
-    return np.sqrt(y.shape[1]) * (np.ones(len(y)) if weights is None else weights)
+def _counted(sizes: np.ndarray | None, G: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+    """Return the norms (N,) with which a mean of relative errors counts function i w_i^2 times."""
+    if weights is None or len(G) == 1:  # the root mean square of numbers does
+        return sizes
+    sizes = reference_norms(function_norms(G.T)) if sizes is None else sizes
+    return sizes * (np.mean(weights**2) / weights**2)
 
 
 def in_units_of_outputs(
@@ -145,7 +149,8 @@ def in_units_of_outputs(
     if solution.error_kind not in LEFT_OUT:
         return replace(solution, expected_error=None, error_kind=None, errors=None)
     errors = outputs.errors(solution.left_out().T / weight, y)
-    return replace(solution, expected_error=float(overall(errors, y.shape[1])), errors=errors)
+    counts = None if weights is None else weights**2
+    return replace(solution, expected_error=float(overall(errors, y.shape[1], counts)), errors=errors)
 
 
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from elmonet.checks import plain
 from elmonet.errors import InputError
+from elmonet.forms.transforms import of_order_one
 
 _NEAR = 1e-4  # distance of near repeats, relative to the spread of all functions
 _TIGHT = 3.0  # diameter of a group of near repeats, relative to that distance
@@ -43,17 +44,17 @@ def given_groups(groups: Any, n: int) -> Groups | None:
     return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole")
 
 
-def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
+def find_groups(X: np.ndarray, y: np.ndarray, sizes: Any = None) -> Groups | None:
     """Find steps of trajectories, where an output is the input of another function, and near repeats.
 
     A function whose neighbours in time, or a near copy of it, are in the training data is not new: leaving
-    it out alone underestimates the error on new functions.
+    it out alone underestimates the error on new functions. `sizes` are those of several inputs side by side.
     """
     n = len(X)
     if n < 2 or y.dtype == object:
         return None
     X = X.reshape(n, -1)
-    steps, near = _linked(X, y.reshape(n, -1)), _near_repeats(X)
+    steps, near = _linked(X, y.reshape(n, -1)), near_repeats(X, sizes)
     reasons = []
     if len(steps):
         reasons.append("outputs are the inputs of other functions: each trajectory is left out as a whole")
@@ -62,7 +63,7 @@ def find_groups(X: np.ndarray, y: np.ndarray) -> Groups | None:
     pairs = np.concatenate([steps, near])
     if not len(pairs):
         return None
-    return _together(_connected(pairs, n), "; ".join(reasons))
+    return _together(connected(pairs, n), "; ".join(reasons))
 
 
 def _together(numbers: np.ndarray, reason: str) -> Groups | None:
@@ -83,9 +84,9 @@ def _linked(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([found, follower[found]], axis=1)
 
 
-def _near_repeats(X: np.ndarray) -> np.ndarray:
+def near_repeats(X: np.ndarray, sizes: Any = None) -> np.ndarray:
     """Return pairs (K, 2) of functions whose distance is a small part of the spread."""
-    n = len(X)
+    n, X = len(X), of_order_one(X, sizes)
     centred = X - X.mean(axis=0)
     limit = _NEAR * float(np.sqrt(np.mean(np.einsum("ij,ij->i", centred, centred))))
     directions = np.random.default_rng(1).standard_normal((X.shape[1], _DIRECTIONS))
@@ -102,7 +103,7 @@ def _near_repeats(X: np.ndarray) -> np.ndarray:
     pairs = pairs[np.all(np.abs(seen[pairs[:, 0]] - seen[pairs[:, 1]]) <= limit, axis=1)]
     pairs = pairs[_distances(centred, pairs) <= limit]
     # A chain of near neighbours whose ends are far apart is a dense family of functions, not repeats.
-    which = _connected(pairs, n)
+    which = connected(pairs, n)
     _, leader = np.unique(which, return_index=True)
     members = np.unique(pairs)
     reach = np.zeros(len(leader))
@@ -121,7 +122,7 @@ def _distances(X: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return found
 
 
-def _connected(pairs: np.ndarray, n: int) -> np.ndarray:
+def connected(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return the connected component (n,) of each function."""
     graph = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
     return connected_components(graph, directed=False)[1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from elmonet.checks import coordinates, functions, plain
+from elmonet.checks import coordinates, functions, owned, plain
 from elmonet.errors import InputError
 from elmonet.forms.transforms import Affine, log_inputs, standardise
 from elmonet.interpolation import as_grid
@@ -45,6 +45,12 @@ class InputForm:
         """Check the user's input functions and return them as rows (N, *shape)."""
         return self.arranged(functions(estimator, self._packed(X), reset=False))
 
+    def one_case(self, X: Any) -> Any:
+        """Return a dictionary of numbers and single functions as one with a single row each."""
+        if not isinstance(X, dict) or all(np.ndim(part) for part in X.values()):
+            return X
+        return {name: np.asarray(plain(part))[None] for name, part in X.items()}
+
     def at_sensors(self, X: Any, sensors: Any) -> Any:
         """Return inputs known at `sensors`, the training sensors in any order, in the order of training."""
         where = _checked_sensors(sensors, self, count_of(X))
@@ -74,14 +80,25 @@ class InputForm:
         return rows if self.scale is None else self.scale(rows)
 
     def prepared(
-        self, rows: np.ndarray, *, logarithms: bool, scale: bool, balanced: bool = True
+        self,
+        rows: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        logarithms: bool,
+        scale: bool,
+        balanced: bool = True,
     ) -> InputForm:
-        """Return this form with logarithms and scaling fitted to training rows.
+        """Return this form with logarithms and scaling fitted to training rows, counted by `weights` (N,).
 
         Several inputs that share a branch are `balanced`: each counts alike, however many sensors it has.
         """
         form = replace(self, logarithms=logarithms, scale=None)
-        return form.scaled_by(standardise(form.seen(rows)), balanced) if scale else form
+        return form.scaled_by(standardise(form.seen(rows), weights, self.sizes), balanced) if scale else form
+
+    @property
+    def sizes(self) -> list[int] | None:
+        """Number of values of each of several inputs; None for a single one."""
+        return None if self.shapes is None else [prod(shape) for shape in self.shapes]
 
     def scaled_by(self, scale: Affine | None, balanced: bool = True) -> InputForm:
         """Return this form with a given scaling."""
@@ -128,7 +145,8 @@ class InputForm:
         for name, shape in zip(self.names, self.shapes, strict=True):
             part = parts[name]
             if (part.shape[1:] or (1,)) != shape:
-                raise InputError(f"the input {name!r} must have the shape (N, *{shape}), got {part.shape}.")
+                expected = ", ".join(map(str, ("N", *shape)))
+                raise InputError(f"the input {name!r} must have the shape ({expected}), got {part.shape}.")
             packed.append(part.reshape(len(part), -1))
         return np.hstack(packed)
 
@@ -145,12 +163,12 @@ class InputForm:
             X = X[:, np.argsort(self.order)]
         if self.names is None or self.shapes is None:
             return X.reshape(len(X), *self.given)
-        parts = np.split(X, np.cumsum([prod(shape) for shape in self.shapes])[:-1], axis=1)
+        parts = np.split(X, np.cumsum(self.sizes or [])[:-1], axis=1)
         named = zip(self.names, self.shapes, parts, strict=True)
         return {name: part.reshape(len(X), *shape) for name, shape, part in named}
 
     def _balance(self) -> np.ndarray:
-        sizes = [prod(shape) for shape in self.shapes or ()]
+        sizes = self.sizes or []
         return np.repeat([np.sqrt(sum(sizes) / (len(sizes) * size)) for size in sizes], sizes)
 
 
@@ -173,6 +191,7 @@ def find_inputs(
     form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
+        points = owned(points, sensors)
         form = replace(form, sensors=points)
     elif points is not None and len(points) != prod(form.given):
         points = None
