@@ -66,7 +66,8 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             estimator, X, reset=reset, allow_nd=True, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except ValueError as error:
-        raise InputError(f"{error} X must hold one function per row, in the shape used for fit.") from None
+        said = str(error).rstrip(".")
+        raise InputError(f"{said}. X must hold one function per row, in the shape used for fit.") from None
     finite(X, "X")
     if reset:
         estimator.input_shape_ = X.shape[1:]

@@ -203,7 +203,11 @@ class FittedOperator(FittedModel):
     @classmethod
     def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
         """Return the fitted operator with the error that its solution leads to expect."""
-        interval = None
+        interval, training = None, more.get("training")
+        unknown = "" if training is None else training.unknown_error()
+        if unknown:
+            estimate = ErrorEstimate(unknown=unknown)
+            return cls(inputs=inputs, outputs=outputs, solution=solution, estimate=estimate, **more)
         if solution.errors is not None and solution.error_kind in LEFT_OUT:
             M = len(outputs.points) * max(1, outputs.components)
             error, groups = solution.expected_error, more.get("groups")
@@ -290,6 +294,8 @@ class FittedOperator(FittedModel):
             return outputs.unpacked(values, query.grid)
         if outputs.sizes is not None:
             values = values.reshape(outputs.components, -1).T * outputs.sizes
+        elif outputs.exponent:
+            values = np.ldexp(values, outputs.exponent)
         values = values.astype(outputs.dtype, copy=False)
         return values if query.ends is None else np.split(values, query.ends)
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from elmonet.checks import coordinates, functions, owned, plain
 from elmonet.errors import InputError
-from elmonet.forms.transforms import Affine, log_inputs, standardise
+from elmonet.forms.transforms import Affine, extreme_exponents, log_inputs, standardise
 from elmonet.interpolation import as_grid
 
 
@@ -29,6 +29,8 @@ class InputForm:
     scale : scaling applied after that; None for no scaling.
     columns : column names of a DataFrame, which scikit-learn checks in `predict`.
     sensors : (m, d), where the inputs are known, as given to `fit`; None if they were not given.
+    exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
+        have no room; 0 for the others. None if there are no such values.
     """
 
     given: tuple[int, ...]
@@ -40,6 +42,7 @@ class InputForm:
     scale: Affine | None = None
     columns: tuple[str, ...] | None = None
     sensors: np.ndarray | None = None
+    exponents: np.ndarray | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
@@ -152,6 +155,8 @@ class InputForm:
 
     def arranged(self, X: np.ndarray) -> np.ndarray:
         """Return checked inputs (N, *given) as rows (N, *shape), on their grid."""
+        if self.exponents is not None:
+            X = np.ldexp(X, -self.exponents)
         if self.order is not None:
             X = X[:, self.order]
         return X if self.shape == self.given else X.reshape(len(X), *self.shape)
@@ -161,6 +166,8 @@ class InputForm:
         X = rows.reshape(len(rows), -1)
         if self.order is not None:
             X = X[:, np.argsort(self.order)]
+        if self.exponents is not None:
+            X = np.ldexp(X, self.exponents.ravel())
         if self.names is None or self.shapes is None:
             return X.reshape(len(X), *self.given)
         parts = np.split(X, np.cumsum(self.sizes or [])[:-1], axis=1)
@@ -188,7 +195,8 @@ def find_inputs(
     rows = functions(seen, form._packed(X), reset=True)
     columns = getattr(seen, "feature_names_in_", None)
     columns = None if columns is None else tuple(map(str, columns))
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
+    extreme = extreme_exponents(rows, form.sizes)
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns, exponents=extreme)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
         points = owned(points, sensors)

@@ -14,7 +14,7 @@ from elmonet.checks import coordinates, outputs, plain
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.forms.inputs import rows_of
-from elmonet.forms.transforms import Affine, LogOutputs, log_outputs, unit_box
+from elmonet.forms.transforms import Affine, LogOutputs, extreme_exponents, log_outputs, unit_box
 from elmonet.interpolation import interpolate
 from elmonet.metrics import function_norms, reference_norms, relative_errors
 
@@ -42,6 +42,7 @@ class OutputForm:
     box : bounding box of the points, which the trunk sees as the unit cube; None for no scaling.
     centre : mean and standard deviation of components far from zero, at every place (c M,): the operator
         learns their variation, ``(rows - shift) / scale``. None if there are none.
+    exponent : power of two that is the unit of rows without components, if values are extreme.
     dtype : dtype of predictions.
     """
 
@@ -55,6 +56,7 @@ class OutputForm:
     box: Affine | None = None
     dtype: Any = np.float64
     centre: Affine | None = None
+    exponent: int = 0
     scattered: ClassVar[bool] = False
 
     @property
@@ -86,6 +88,7 @@ class OutputForm:
     def rows(self, y: np.ndarray) -> np.ndarray:
         """Return outputs (N, *shape) as rows."""
         if self.axis is None or self.sizes is None:
+            y = np.ldexp(y, -self.exponent) if self.exponent else y
             return y.reshape(len(y), -1)
         parts = np.moveaxis(y, self.axis + 1, 1).reshape(len(y), self.components, -1)
         return (parts / self.sizes[:, None].astype(y.dtype)).reshape(len(y), -1)
@@ -96,6 +99,7 @@ class OutputForm:
         places = own if grid is None else grid
         rows = rows.astype(self.dtype, copy=False)
         if self.axis is None or self.sizes is None:
+            rows = np.ldexp(rows, self.exponent) if self.exponent else rows
             return rows.reshape(len(rows), *places)
         parts = rows.reshape(len(rows), self.components, *places)
         parts = parts * self.sizes.astype(rows.dtype).reshape(-1, *[1] * len(places))
@@ -286,7 +290,9 @@ def find_outputs(
     """
     shape, last, M = y.shape[1:], y.ndim - 2, len(points)
     if names is None and prod(shape) == M:
-        return OutputForm(shape, points, lift=lift, dtype=dtype)
+        extreme = extreme_exponents(np.where(np.isnan(y), 0, y).reshape(-1, 1)) if lift is None else None
+        exponent = 0 if extreme is None else int(extreme[0])
+        return OutputForm(shape, points, lift=lift, dtype=dtype, exponent=exponent)
     if names is None and shape == (M, M) and M > 1:
         raise InputError(
             f"y {y.shape} has {M} components at {M} points: either axis may count them. Give a dictionary: "

@@ -47,6 +47,13 @@ class Training:
         """How often each function counts (N,), the sample weights; None for equal weights."""
         return None if self.weights is None else self.weights**2
 
+    def unknown_error(self) -> str:
+        """Return why nothing can be said of the error on new functions; empty if something can."""
+        if len(self.X) == 1:
+            return "there is a single training function"
+        values = np.asarray(self.y.values if isinstance(self.y, Scattered) else self.y)
+        return "" if np.nan_to_num(values).any() else "all training outputs are zero"
+
     @property
     def has_gaps(self) -> bool:
         """Return whether values are missing at common points."""

@@ -12,6 +12,7 @@ from elmonet.errors import InputError
 from elmonet.interpolation import interpolate
 
 _BLOCK_ENTRIES = 1 << 21  # of a temporary array
+_ROOM = 200  # power of two that values may reach: products of five of them have room in double precision
 _USUAL = 0.9  # quantile over the sensors of an input: what is larger than nearly all has another unit
 
 
@@ -52,6 +53,14 @@ def of_order_one(X: np.ndarray, sizes: Any = None) -> np.ndarray:
     """Return functions (N, m) with every sensor divided by a power of two, see `_exponents`."""
     rows = X.reshape(len(X), -1).astype(np.float64, copy=False)
     return np.ldexp(rows, -_exponents(np.maximum(rows.max(axis=0), -rows.min(axis=0)), sizes))
+
+
+def extreme_exponents(X: np.ndarray, sizes: Any = None) -> np.ndarray | None:
+    """Return powers of two (...) of values X (N, ...) beyond 1e60 or below 1e-60; None if there are none."""
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    exponents = _exponents(largest.ravel(), sizes).reshape(largest.shape)
+    exponents[np.abs(exponents) <= _ROOM] = 0
+    return exponents if exponents.any() else None
 
 
 def _exponents(largest: np.ndarray, sizes: Any = None) -> np.ndarray:

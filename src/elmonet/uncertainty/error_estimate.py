@@ -33,11 +33,13 @@ class ErrorEstimate:
     error : the expected error; None if it is not known.
     interval : (low, high), its 90 % interval; None if it is not known.
     kind : how it was estimated: "leave-one-out", "leave-group-out", "held out" or "gcv"; None if not known.
+    unknown : why the error is not known, if it is not.
     """
 
     error: float | None = None
     interval: tuple[float, float] | None = None
     kind: str | None = None
+    unknown: str = "no function was left out"
 
     def plus(self, error: float) -> ErrorEstimate:
         """Return the estimate for training outputs that have an error of their own."""
@@ -50,7 +52,7 @@ class ErrorEstimate:
         `warns`: whether `predict` warns of inputs unlike the training inputs.
         """
         if self.error is None or self.kind is None:
-            return (Fact("Expected error", "not known: no function was left out. Test on new functions"),)
+            return (Fact("Expected error", f"not known: {self.unknown}. Test on new functions"),)
         where = "new functions like the training functions"
         where += (
             ". Not other kinds of inputs: predict warns of them, novelty() measures them" if warns else ""
