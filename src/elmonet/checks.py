@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,22 @@ def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
         )
     finite(points, "points")
     return points
+
+
+def require_same_grid(name: str, grid: tuple[int, ...] | None, values: str, shape: tuple[int, ...]) -> None:
+    """Raise `InputError` if points (*grid, d) are another grid than functions of a shape."""
+    fields = (shape, shape[:-1], shape[1:])  # without components, with these last or first
+    if grid is None or len(shape) < 2 or grid in fields or prod(grid) in shape:
+        return
+    advice = f"Give {name} of the shape of one field, with the coordinates as last axis."
+    if sorted(grid) in [sorted(field) for field in fields]:
+        advice = (
+            f"np.meshgrid swaps the first two axes by default. Give {name} = np.stack(np.meshgrid(x, y, "
+            'indexing="ij"), axis=-1).'
+        )
+    raise InputError(
+        f"{name} form a grid of shape {grid}, but {values} holds fields of shape {shape}. {advice}"
+    )
 
 
 def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:

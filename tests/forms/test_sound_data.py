@@ -275,6 +275,9 @@ def test_points_on_another_grid_than_the_fields_are_refused():
     with pytest.raises(InputError, match=r"grid of shape \(5, 12\).*points of the shape of one field"):
         ELMDeepONet(Linear()).fit(U, fields, points=right[:5])
     ELMDeepONet(Linear()).fit(U, fields.reshape(60, 96), points=right)
+    with pytest.raises(InputError, match=r"sensors form a grid of shape \(12, 8\), but X holds fields"):
+        ELMDeepONet(Linear()).fit(fields, S, points=P, sensors=turned)
+    ELMDeepONet(Linear()).fit(fields, S, points=P, sensors=right)
     ELMDeepONet(Linear()).fit(U, vectors.reshape(60, 96, 2), points=right)
 
 

@@ -21,7 +21,7 @@ _PAIRS_PER_BLOCK = 10_000
 _COMPARED = 3  # values of a window by which another one is found in it
 _INSPECTED = 64  # windows whose predecessors are looked for first
 _MAX_SHIFTS = 64  # shifts by which windows overlap, the smallest ones
-_MAX_COMPARED = 5_000_000  # values at which windows may begin, in all functions
+_MAX_COMPARED = 1_000_000  # values at which windows may begin, in all functions
 _BY_CHANCE = 0.01  # of the overlaps, that may also be found in columns in random order
 _FEW_STRETCHES, _MANY_STRETCHES = 6, 20  # that a series is cut into, longer than a window if there are more
 

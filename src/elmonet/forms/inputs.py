@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from elmonet.checks import coordinates, functions, owned, plain
+from elmonet.checks import coordinates, functions, owned, plain, require_same_grid
 from elmonet.errors import InputError
 from elmonet.forms.transforms import Affine, extreme_exponents, log_inputs, standardise
 from elmonet.interpolation import as_grid
@@ -221,6 +221,7 @@ def _checked_sensors(sensors: Any, form: InputForm, n: int) -> np.ndarray:
     if form.names is not None:
         raise InputError("sensors is for a single input function; several come with their shapes.")
     where = np.asarray(plain(sensors))
+    require_same_grid("sensors", where.shape[:-1] if where.ndim > 2 else None, "X", form.given)
     where = coordinates(where.reshape(-1, where.shape[-1]) if where.ndim > 2 else where)
     m = prod(form.given)
     if len(where) != m and not (len(form.given) > 2 and len(where) == prod(form.given[1:])):

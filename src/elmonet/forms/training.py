@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.checks import coordinates, outputs, owned, plain, weights
+from elmonet.checks import coordinates, outputs, owned, plain, require_same_grid, weights
 from elmonet.data.dataset import OperatorData
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
@@ -110,7 +110,7 @@ def understand(
         return training if weight is None else training.of(np.flatnonzero(weight))
     given, y = y, outputs(y, len(rows), gaps=gaps)
     shape = y.shape[1:-1] if names else y.shape[1:]
-    _require_same_grid(shape, grid)
+    require_same_grid("points", grid, "y", shape)
     if where is None and sensors is not None:  # outputs of the inputs' size are known at the sensors
         known_at = coordinates(place_points(sensors)[0])
         where = known_at if len(known_at) == prod(shape) else None
@@ -132,10 +132,7 @@ def unpacked_data(X: Any, y: Any, points: Any, sensors: Any) -> tuple[Any, Any, 
         return X, y, points, sensors
     if any(given is not None for given in (y, points, sensors)):
         raise InputError("an OperatorData holds outputs, points and sensors: give nothing else but options.")
-    y = X.s_train
-    if X.components is not None and isinstance(y, np.ndarray):
-        y = {name: y[..., i] for i, name in enumerate(X.components)}
-    return X.u_train, y, X.points, X.sensors
+    return X.u_train, X.s_train, X.points, X.sensors
 
 
 def points_once(own: Any, points: Any, estimator: str) -> Any:
@@ -164,20 +161,6 @@ def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -
     if all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1:
         return True
     return d == 1 and len(points) == n and all(np.shape(own) != (1,) for own in points)
-
-
-def _require_same_grid(shape: tuple[int, ...], grid: tuple[int, ...] | None) -> None:
-    """Raise `InputError` if outputs of a shape are fields on another grid than the points (H, W, d)."""
-    fields = (shape, shape[:-1], shape[1:])  # without components, with these last or first
-    if grid is None or len(shape) < 2 or grid in fields or prod(grid) in shape:
-        return
-    advice = "Give points of the shape of one field, with the coordinates as last axis."
-    if sorted(grid) in [sorted(field) for field in fields]:
-        advice = (
-            "np.meshgrid swaps the first two axes by default. Give points = np.stack(np.meshgrid(x, y, "
-            'indexing="ij"), axis=-1).'
-        )
-    raise InputError(f"points form a grid of shape {grid}, but y holds fields of shape {shape}. {advice}")
 
 
 def require_same_index(X: Any, y: Any) -> None:
