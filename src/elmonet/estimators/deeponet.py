@@ -65,7 +65,8 @@ class ELMDeepONet(OperatorEstimator):
     solver : object with ``solve(T, B, G) -> Solution``; ``Solution(W)`` is enough. If `solve` has a keyword
         `sizes` (N,), errors are relative to these where a fit wants that. None: ``Ridge("loo")``.
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
-        unit cube, before branch and trunk see them. The paper's recipes use False.
+        unit cube, before branch and trunk see them; and centre outputs, or components of them, of which no
+        value is within three standard deviations of zero. The paper's recipes use False.
     log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
     log_outputs : learn the logarithms of positive outputs (which may all vanish at the same points, as on a
         boundary). Errors in `solution_` are those of the outputs themselves, not of the logarithms.
@@ -155,9 +156,10 @@ class ELMDeepONet(OperatorEstimator):
         sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.
-        sample_weight : (N,), weight of each function.
+        sample_weight : (N,), weight of each function: one with weight 2 counts as if it were there twice.
         groups : (N,), labels of functions that belong together, such as the number of the run they come from:
-            they are left out together. By default, steps of trajectories and near repeats are found.
+            they are left out together. By default, windows of a series, steps of trajectories and near
+            repeats are found.
 
         Returns
         -------
