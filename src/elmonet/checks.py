@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     from sklearn.utils.validation import validate_data
 
     X = plain(X)
+    if len({isinstance(name, str) for name in getattr(X, "columns", ())}) > 1:
+        X = X.rename(columns=str)  # scikit-learn takes names only if all of them are text
     _numeric(X, "X")
     if getattr(X, "ndim", None) == 1:
         raise InputError(
@@ -64,7 +67,8 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             estimator, X, reset=reset, allow_nd=True, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except ValueError as error:
-        raise InputError(f"{error} X must hold one function per row, in the shape used for fit.") from None
+        said = str(error).rstrip(".")
+        raise InputError(f"{said}. X must hold one function per row, in the shape used for fit.") from None
     finite(X, "X")
     if reset:
         estimator.input_shape_ = X.shape[1:]
@@ -77,8 +81,30 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
 
 
 def plain(array: Any) -> Any:
-    """Convert a PyTorch tensor to a NumPy array; return anything else unchanged."""
-    return array.detach().cpu().numpy() if hasattr(array, "detach") else array
+    """Convert PyTorch tensors and masked arrays to NumPy arrays; return anything else unchanged.
+
+    Masked values become NaN: missing.
+    """
+    if hasattr(array, "detach"):
+        try:
+            return array.detach().cpu().numpy()
+        except TypeError:
+            raise InputError(
+                f"NumPy has no type for a tensor of {array.dtype}. Convert it first: tensor.float()."
+            ) from None
+    if isinstance(array, np.ma.MaskedArray):
+        if not np.ma.getmaskarray(array).any():
+            return array.data
+        return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
+    if isinstance(array, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in array):
+        return [plain(part) for part in array]
+    return array
+
+
+def owned(array: np.ndarray, given: Any = None) -> np.ndarray:
+    """Return an array in C order that shares no memory with what the caller gave."""
+    array = np.ascontiguousarray(array)
+    return array.copy() if array is given or not array.flags.owndata else array
 
 
 def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
@@ -114,7 +140,7 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
 
 def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
     """Return the weights of the functions (N,), non-negative and not all zero."""
-    given = np.asarray(sample_weight, dtype=np.float64)
+    given = np.asarray(plain(sample_weight), dtype=np.float64)
     if given.ndim == 0:
         given = np.full(n_functions, float(given))
     if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
@@ -143,6 +169,22 @@ def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
     return points
 
 
+def require_same_grid(name: str, grid: tuple[int, ...] | None, values: str, shape: tuple[int, ...]) -> None:
+    """Raise `InputError` if points (*grid, d) are another grid than functions of a shape."""
+    fields = (shape, shape[:-1], shape[1:])  # without components, with these last or first
+    if grid is None or len(shape) < 2 or grid in fields or prod(grid) in shape:
+        return
+    advice = f"Give {name} of the shape of one field, with the coordinates as last axis."
+    if sorted(grid) in [sorted(field) for field in fields]:
+        advice = (
+            f"np.meshgrid swaps the first two axes by default. Give {name} = np.stack(np.meshgrid(x, y, "
+            'indexing="ij"), axis=-1).'
+        )
+    raise InputError(
+        f"{name} form a grid of shape {grid}, but {values} holds fields of shape {shape}. {advice}"
+    )
+
+
 def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
     """Raise an `InputError` that locates the first NaN or Inf, if there is one."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -153,7 +195,7 @@ def finite(array: np.ndarray, name: str, gaps_allowed: str = "") -> None:
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(
             f"{name} holds {int(bad.sum())} NaN or Inf (infinity) values, the first at index {first}. Every "
-            f"value must be finite: remove these functions or fill the gaps.{gaps_allowed}"
+            f"value must be finite, and none masked: remove these functions or fill the gaps.{gaps_allowed}"
         )
 
 
@@ -175,4 +217,7 @@ def _numeric(array: Any, name: str) -> None:
             "separate values."
         )
     if kind in "OSUMmV":
-        raise InputError(f"{name} has dtype {dtype}; it must hold real numbers.")
+        raise InputError(
+            f"{name} has dtype {dtype}; it must hold real numbers. Remove columns of text or convert them; "
+            "if NumPy does not know the type, convert the array: array.astype(float)."
+        )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.checks import plain
 from elmonet.errors import InputError
 
 
@@ -38,7 +39,7 @@ def relative_l2(prediction: Any, truth: Any) -> float:
     """
     if isinstance(prediction, dict) and isinstance(truth, dict) and set(prediction) == set(truth):
         prediction, truth = (np.stack([part[name] for name in truth], -1) for part in (prediction, truth))
-    prediction, truth = np.asarray(prediction), np.asarray(truth)
+    prediction, truth = np.asarray(plain(prediction)), np.asarray(plain(truth))
     if prediction.shape != truth.shape or truth.ndim == 0 or truth.size == 0:
         raise InputError(
             "relative_l2 compares two arrays of the same shape (N, M), one row a function; "

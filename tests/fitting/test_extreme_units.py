@@ -17,7 +17,7 @@ from elmonet import (
     problems,
     relative_l2,
 )
-from elmonet.metrics import relative_errors
+from elmonet.metrics import output_sizes
 
 pytestmark = pytest.mark.numerics
 
@@ -90,5 +90,5 @@ def test_a_model_is_not_merged_with_itself():
 
 @pytest.mark.parametrize("power", [-900, 0, 900])
 def test_errors_of_numbers(power):
-    found = relative_errors(np.ldexp([1.0, 2.0], power), np.ldexp([3.0, 4.0], power), 1)
+    found = np.ldexp([1.0, 2.0], power) / output_sizes(np.ldexp([[3.0], [-4.0]], power))
     np.testing.assert_allclose(found, np.array([1, 2]) / np.sqrt(12.5))

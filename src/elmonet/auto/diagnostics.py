@@ -10,6 +10,7 @@ import numpy as np
 from elmonet.auto.error_estimate import EXACT, learning_curve
 from elmonet.auto.search import Search, Trial
 from elmonet.forms.training import Training
+from elmonet.forms.transforms import of_order_one
 from elmonet.linalg import product
 from elmonet.metrics import function_norms, reference_norms
 from elmonet.summary import Fact, percent
@@ -61,8 +62,7 @@ class Repeats:
 def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     """Return each input once, with the mean of its outputs, in the order of first occurrence."""
     X, y = training.X, training.y
-    largest = np.abs(X).max() or 1.0
-    rows = np.round(X.reshape(len(X), -1) / largest, _REPEAT_DIGITS) + 0.0
+    rows = np.round(of_order_one(X, training.inputs.sizes), _REPEAT_DIGITS) + 0.0
     _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(X):
         return training, Repeats(0, 0.0)

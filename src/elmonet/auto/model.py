@@ -27,7 +27,7 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
-from elmonet.forms.training import Training, points_once, understand
+from elmonet.forms.training import Training, points_once, understand, unpacked_data
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
@@ -106,7 +106,7 @@ class AutoELMDeepONet(OperatorEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         points: Any = None,
         *,
         sensors: Any = None,
@@ -128,6 +128,7 @@ class AutoELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         points = points_once(self.points, points, "AutoELMDeepONet")
+        X, y, points, sensors = unpacked_data(X, y, points, sensors)
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         with bar as hook:
             X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook)

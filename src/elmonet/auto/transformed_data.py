@@ -16,7 +16,7 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD, InfiniteWidth, Linear
 from elmonet.features.base import fit_features, fit_map
 from elmonet.features.kernels import KERNELS, Products, kernel_features, kernel_matrix
-from elmonet.fitting.in_memory import Reused, error_sizes
+from elmonet.fitting.in_memory import Reused
 from elmonet.fitting.prepare import Prepared, branch_and_trunk
 from elmonet.forms.training import Training
 from elmonet.linalg import product
@@ -65,10 +65,11 @@ class TransformedData:
     def __init__(self, training: Training, transform: dict[str, bool], negligible: float = 0.0):
         self.training, self.transform, self.negligible = training, transform, negligible
         logarithms, scale = transform["log_inputs"], transform["scale_inputs"]
-        self.inputs = training.inputs.prepared(training.X, logarithms=logarithms, scale=scale)
+        n = training.counts
+        self.inputs = training.inputs.prepared(training.X, n, logarithms=logarithms, scale=scale)
         self.Z, self.y = self.inputs.seen(training.X), training.y
-        self.outputs = training.outputs.prepared(self.y, logarithms=transform["log_outputs"], scale=scale)
-        self.sizes = error_sizes(self.outputs, self.y)
+        self.outputs = training.outputs.prepared(self.y, n, logarithms=transform["log_outputs"], scale=scale)
+        self.sizes = self.outputs.reference(self.y)
         self.groups = None if training.groups is None else training.groups.numbers
 
     @cached_property
@@ -103,7 +104,8 @@ class TransformedData:
     @cached_property
     def _units(self) -> tuple[np.ndarray, np.ndarray]:
         """R (r, r) with ``||R e||`` the norm of modes times e in the user's units; sizes (N,) in these."""
-        _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T).T)
+        scale = 1.0 if self.outputs.centre is None else self.outputs.centre.scale
+        _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T * scale).T)
         return R, output_sizes(self.outputs.in_units(self.y))
 
     def evaluate(self, candidate: Candidate, seed: int) -> Evaluation:

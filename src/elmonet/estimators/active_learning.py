@@ -8,6 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 from elmonet.checks import positive_integer
 from elmonet.errors import InputError
 from elmonet.features.kernels import Products, kernel_matrix
+from elmonet.forms.groups import connected, near_repeats
 from elmonet.forms.inputs import InputForm
 from elmonet.linalg import product
 from elmonet.uncertainty.novelty import TrainingRecord, fingerprints_of
@@ -21,7 +22,7 @@ _MIN_PART = 200  # functions of the pool over which the variance is summed at le
 def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: int) -> np.ndarray:
     """Return the n candidates (n,) to simulate next, the most informative first.
 
-    Training functions and repeats among the candidates are never chosen.
+    Training functions and repeats among the candidates, exact or near ones, are never chosen.
 
     Parameters
     ----------
@@ -36,20 +37,19 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
             "keep them, nor does a file that was saved with inputs=False or by an older elmonet. Fit the "
             "model again in memory, or give them to an ELMDeepONet: model.remember_inputs(X)."
         )
-    useful = np.zeros(len(candidates), bool)
-    useful[np.unique(fingerprints_of(candidates), return_index=True)[1]] = (
-        True  # repeats no candidate before it
-    )
-    useful &= ~record.has(candidates)
+    rows, known = np.concatenate([record.inputs, candidates]), len(record.inputs)
+    groups = connected(near_repeats(rows, form.sizes), len(rows))
+    first = np.zeros(len(rows), bool)  # of those that are the same up to a small part of their spread
+    first[np.unique(groups, return_index=True)[1]] = True
+    once = np.unique(fingerprints_of(candidates), return_index=True)[1]
+    useful = first[known:] & np.isin(np.arange(len(candidates)), once) & ~record.has(candidates)
     if useful.sum() < n:
         raise InputError(
             f"n = {n} functions were asked for, but of the {len(candidates)} candidates only "
-            f"{int(useful.sum())} are neither training functions nor repeats of others. Ask for fewer, or "
-            "give more candidates."
+            f"{int(useful.sum())} are neither training functions nor repeats of others, exactly or nearly. "
+            "Ask for fewer, or give more candidates."
         )
-    rows = np.concatenate([record.inputs, candidates])
     seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows).reshape(len(rows), -1)
-    known = len(record.inputs)
     return most_informative(seen[:known], seen[known:], n, useful)
 
 

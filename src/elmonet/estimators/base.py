@@ -19,6 +19,7 @@ from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
+from elmonet.forms.training import require_same_index
 from elmonet.parts import NotFittedError
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
@@ -55,8 +56,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : input functions, in the form of those given to `fit`. For a Dask array, the predictions are a lazy
-            Dask array; for arrays on disk see `predict_blocks`.
+        X : input functions, in the form of those given to `fit`. A dictionary with numbers, such as
+            ``{"k": 0.2}``, is one case. For a Dask array, the predictions are a lazy Dask array; for arrays
+            on disk see `predict_blocks`.
         points : where to predict; by default the training points. For points (M, d) the outputs are (N, M),
             for points (H, W, d) they are (N, H, W), with components (N, M, c) or a dictionary. For a
             `Scattered`, one value for each of its places; for a list of points, one array per function.
@@ -73,6 +75,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         y : predictions, in the shape of the training outputs; with `return_std`, a pair (y, std).
         """
         model = self._fitted()
+        X = model.inputs.one_case(X)
         if is_dask(X):
             if return_std or derivative is not None or sensors is not None:
                 raise InputError(
@@ -115,7 +118,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars = model.require_error_bars()
         q = bars.factor(coverage, of)
-        query = model.query(self, X, points, sensors)
+        query = model.query(self, model.inputs.one_case(X), points, sensors)
         warn_of_extrapolation(model.outside(query))
         z, spread = bars.values_and_spread(model, query)
         half = q * spread
@@ -134,6 +137,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         -------
         score : 1 for perfect predictions, 0 for those of the mean.
         """
+        require_same_index(X, y)
         return r2_of(self.predict(X), y, sample_weight)
 
     # Error bars

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet.checks import choice, coordinates, outputs
+from elmonet.checks import choice, coordinates, outputs, owned
 from elmonet.data.lazy import is_dask, is_stored
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
@@ -20,7 +20,14 @@ from elmonet.fitting.prepare import FitSettings
 from elmonet.fitting.streamed import BlockFit, fit_stored
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import ScatteredForm, by_name
-from elmonet.forms.training import Training, place_points, points_once, understand
+from elmonet.forms.training import (
+    Training,
+    place_points,
+    points_once,
+    require_same_index,
+    understand,
+    unpacked_data,
+)
 from elmonet.forms.transforms import Affine
 from elmonet.parts import NotFittedError
 from elmonet.solve import Solution
@@ -58,7 +65,8 @@ class ELMDeepONet(OperatorEstimator):
     solver : object with ``solve(T, B, G) -> Solution``; ``Solution(W)`` is enough. If `solve` has a keyword
         `sizes` (N,), errors are relative to these where a fit wants that. None: ``Ridge("loo")``.
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
-        unit cube, before branch and trunk see them. The paper's recipes use False.
+        unit cube, before branch and trunk see them; and centre outputs, or components of them, of which no
+        value is within three standard deviations of zero. The paper's recipes use False.
     log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
     log_outputs : learn the logarithms of positive outputs (which may all vanish at the same points, as on a
         boundary). Errors in `solution_` are those of the outputs themselves, not of the logarithms.
@@ -126,7 +134,7 @@ class ELMDeepONet(OperatorEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         points: Any = None,
         *,
         sensors: Any = None,
@@ -138,7 +146,7 @@ class ELMDeepONet(OperatorEstimator):
         Parameters
         ----------
         X : (N, m), input functions at the sensors, or images (N, H, W) or (N, C, H, W); several input
-            functions come as a dictionary or list of such arrays.
+            functions come as a dictionary or list of such arrays. Or an `OperatorData`, without y and points.
         y : (N, M), output functions at the points; (N,) for an operator whose output is a number; (N, H, W)
             for fields on a grid; (N, M, c), or a dictionary of (N, M), for outputs with c components.
             If every function is known at points of its own: a list of arrays (M_i,), or a `Scattered`.
@@ -151,13 +159,14 @@ class ELMDeepONet(OperatorEstimator):
         sample_weight : (N,), weight of each function. One of weight 2 counts as if it were there twice; both
             are left out together, and its error counts twice in the expected error.
         groups : (N,), labels of functions that belong together, such as the number of the run they come from:
-            they are left out together. By default, steps of trajectories and near repeats are found.
+            they are left out together. By default, windows of a series, steps of trajectories and near
+            repeats are found.
 
         Returns
         -------
         self : the fitted estimator.
         """
-        points = points_once(self.points, points, "ELMDeepONet")
+        X, y, points, sensors = unpacked_data(X, y, points_once(self.points, points, "ELMDeepONet"), sensors)
         if hasattr(type(y), "solved"):  # a PDE
             raise InputError(
                 "an equation is for AutoELMDeepONet. Here, use data = pde.solve(u, sensors, points) and "
@@ -187,7 +196,7 @@ class ELMDeepONet(OperatorEstimator):
         self._blocks, model = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
         return self._adopt(model)._warned()
 
-    def partial_fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None) -> Self:
         """Learn from more functions, in batches.
 
         Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow. Inputs
@@ -206,6 +215,7 @@ class ELMDeepONet(OperatorEstimator):
         -------
         self : the estimator.
         """
+        X, y, points, sensors = unpacked_data(X, y, points, sensors)
         if not self.__sklearn_is_fitted__():
             points = points_once(self.points, points, "ELMDeepONet")
             training = understand(self, X, y, points, sensors=sensors, lift=self.lift)
@@ -222,6 +232,7 @@ class ELMDeepONet(OperatorEstimator):
             )
         inputs = fit.block_features.inputs
         rows = inputs.rows(self, X if sensors is None else inputs.at_sensors(X, sensors))
+        require_same_index(X, y)
         y = outputs(by_name(y, form.names), len(rows))
         if y.shape[1:] != form.shape:
             raise InputError(
@@ -248,7 +259,7 @@ class ELMDeepONet(OperatorEstimator):
     def remember_inputs(self, X: Any) -> None:
         """Keep a record of the training inputs X after a fit in blocks, for `novelty` and `suggest`."""
         model = self._fitted()
-        rows = model.inputs.rows(self, X)
+        rows = owned(model.inputs.rows(self, X), X)
         self._adopt(replace(model, known=TrainingRecord.of(rows, model.seen(rows))))
 
     def _settings(self) -> FitSettings:

@@ -147,7 +147,7 @@ def restored_error_bars(model: Any, header: dict[str, Any], arrays: dict[str, np
 
 def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the record of an input form; its arrays go to `arrays`."""
-    _keep(arrays, "inputs", order=form.order, sensors=form.sensors)
+    _keep(arrays, "inputs", order=form.order, sensors=form.sensors, exponents=form.exponents)
     _keep_affine(arrays, "inputs", form.scale)
     names = ("given", "shape", "names", "shapes", "logarithms", "columns")
     return {name: getattr(form, name) for name in names}
@@ -166,6 +166,7 @@ def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> In
         _restored_affine(arrays, "inputs"),
         None if columns is None else tuple(columns),
         arrays.get("inputs.sensors"),
+        arrays.get("inputs.exponents"),
     )
 
 
@@ -173,7 +174,8 @@ def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[st
     """Return the record of an output form; its arrays go to `arrays`."""
     _keep(arrays, "outputs", points=form.points, sizes=form.sizes)
     _keep_affine(arrays, "outputs", form.box)
-    record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered")}
+    _keep_affine(arrays, "centred", form.centre)
+    record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered", "exponent")}
     if form.logs is not None:
         arrays["outputs.centre"] = form.logs.centre
         record["logs"] = [form.logs.low, form.logs.high]
@@ -192,7 +194,9 @@ def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> O
         None if names is None else tuple(names),
         logs=None if logs is None else LogOutputs(arrays["outputs.centre"], *logs),
         box=_restored_affine(arrays, "outputs"),
+        centre=_restored_affine(arrays, "centred"),
         dtype=np.dtype(record["dtype"]),
+        exponent=record.get("exponent", 0),
     )
 
 

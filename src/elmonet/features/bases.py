@@ -261,7 +261,7 @@ class POD(FeatureMap):
         y = y.reshape(len(y), -1)
         modes, s = _principal(y.astype(self.dtype_, copy=False))
         modes = modes[:, : self._number_of_modes(s, max(np.shape(y)))]
-        self.points_ = np.asarray(X, np.float64)
+        self.points_ = np.array(X, np.float64)
         # Signs are arbitrary: make the largest entry of each mode positive.
         top = np.abs(modes).argmax(axis=0)
         self.modes_ = np.ascontiguousarray(modes * np.sign(modes[top, np.arange(modes.shape[1])]))

@@ -147,7 +147,7 @@ class OperatorErrorBars(BandErrorBars):
             return low + lift[i % len(lift)], high + lift[i % len(lift)]
 
         predicted = outputs.values(z)
-        units = predicted if outputs.logs is not None else np.ones((1, 1))
+        units = np.atleast_2d(outputs.unit(z))
         return Validation(
             f"training functions, {'left out' if residuals.left_out else 'held out'}",
             residuals.functions,

@@ -51,12 +51,15 @@ class BlockFeatures:
         return features(self.branch, self.inputs.seen(X)).T
 
     def coordinates(self, y: np.ndarray, span: Span | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return G (q, n) of output rows y (n, c M), the norms outside the basis, and all norms."""
-        y = y.astype(float, copy=False) if self.g == 1 else y * self.g
-        norms = function_norms(y)
+        """Return G (q, n) of rows y (n, c M), the norms outside the basis, and those that errors refer to."""
+        z, sizes = self.outputs.target(y).astype(float, copy=False), self.outputs.reference(y)
+        if self.g != 1:
+            z, sizes = z * self.g, None if sizes is None else sizes * self.g
+        norms = function_norms(z)
+        sizes = norms if sizes is None else sizes
         if span is None:
-            return y.T, np.zeros(len(y)), norms
-        return *span.project(y.T, norms), norms
+            return z.T, np.zeros(len(z)), sizes
+        return *span.project(z.T, norms), sizes
 
     def add(self, sums: Sums, X: np.ndarray, y: np.ndarray) -> None:
         """Add rows X and y to sums."""

@@ -239,8 +239,9 @@ class FittedOperator(FittedModel):
         error, kind = solution.expected_error, solution.error_kind
         estimate, training = ErrorEstimate(error, None, kind), more.get("training")
         reason = ""
-        if training is not None and isinstance(training.y, np.ndarray):
-            reason = reason_unknown(training.y, more.get("groups") or len(training.y))
+        if training is not None:
+            y: Any = training.y.values if isinstance(training.y, Scattered) else training.y
+            reason = reason_unknown(y, more.get("groups") or len(training.X))
         if reason:
             estimate = ErrorEstimate(reason=reason)
         elif solution.errors is not None and kind in LEFT_OUT:
@@ -318,6 +319,7 @@ class FittedOperator(FittedModel):
         """Return what the operator gives as outputs in the user's shapes and units."""
         outputs, lift = self.outputs, self.outputs.lift
         if query.own is not None:
+            z = outputs.values(z, query.points)
             z = z if lift is None else z + lift_at_own_points(lift, query.X, query.own)
             return self._unpacked(z, query)
         values = outputs.values(z, query.points)
@@ -327,9 +329,7 @@ class FittedOperator(FittedModel):
 
     def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: Query) -> Any:
         """Return the size of errors around z in the user's shapes and units."""
-        if self.outputs.logs is not None:  # the error of a logarithm is a relative one
-            spread = spread * self.outputs.values(z, query.points)
-        return self._unpacked(spread, query)
+        return self._unpacked(spread * self.outputs.unit(z, query.points), query)
 
     def _unpacked(self, values: np.ndarray, query: Query) -> Any:
         """Return values in the user's shapes: at own points (K,) or (K, c), or a list of these."""
@@ -338,6 +338,8 @@ class FittedOperator(FittedModel):
             return outputs.unpacked(values, query.grid)
         if outputs.sizes is not None:
             values = values.reshape(outputs.components, -1).T * outputs.sizes
+        elif outputs.exponent:
+            values = np.ldexp(values, outputs.exponent)
         values = values.astype(outputs.dtype, copy=False)
         return values if query.ends is None else np.split(values, query.ends)
 
@@ -358,6 +360,8 @@ class FittedOperator(FittedModel):
         z = self.operator.values(self.operator.coefficients(query.Z), P, index, trunk_orders)
         if outputs.box is not None:  # the trunk sees points in the unit cube
             z = z / np.prod(outputs.box.scale[:d] ** np.array(orders))
+        constant = not any(orders)  # a derivative of the shift is zero
+        z = outputs.values(z, query.points) if constant else z * outputs.unit(z, query.points)
         return self._unpacked(z, query)
 
     # Functions with known outputs
@@ -371,8 +375,7 @@ class FittedOperator(FittedModel):
     def units(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray | float, float]:
         """Return the factor from the operator's errors to errors of outputs, and the outputs' RMS."""
         outputs = self.outputs
-        factor = 1.0 if outputs.logs is None else outputs.values(z)
-        return factor, float(np.sqrt(np.mean(outputs.values(target) ** 2)))
+        return outputs.unit(z), float(np.sqrt(np.mean(outputs.values(target) ** 2)))
 
     # The training inputs
 

@@ -17,10 +17,9 @@ from elmonet.fitting.fitted import FittedOperator
 from elmonet.fitting.incomplete import degrees, fit_scattered, fit_with_gaps
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import FitSettings, Prepared, solve
-from elmonet.forms.outputs import OutputForm, ScatteredForm
+from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training
 from elmonet.linalg import product
-from elmonet.metrics import output_sizes
 from elmonet.solve import LEFT_OUT, Pinv, Ridge, Solution
 from elmonet.solve.factor import Factor
 
@@ -62,8 +61,12 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
         trunks = [trunk] if trunk is not None else _polynomials(outputs, len(values) / len(Z))
         found = fit_scattered(Z, index, outputs.scaled(places), values, branch, trunks, alpha, w)
     else:
-        found = fit_with_gaps(Z, y, outputs.seen(), branch, trunk, alpha, w)
+        found = fit_with_gaps(Z, outputs.target(y), outputs.seen(), branch, trunk, alpha, w)
     solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
+    if outputs.centre is not None:  # errors of a variation, in units of the outputs
+        size = np.sqrt(np.nansum((outputs.target(y) * outputs.centre.scale) ** 2) / np.nansum(y**2))
+        error, residual = (float(e * size) for e in (solution.expected_error or 0, solution.residual or 0))
+        solution = replace(solution, expected_error=error, residual=residual)
     if isinstance(outputs, ScatteredForm):
         # The basis is that at the scattered points, but the form keeps the corners of their box.
         solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
@@ -90,16 +93,17 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
     P = outputs.seen(dtype=Z.dtype)
     features = fit_features(branch, Z, G.T) if features is None else features
     B = checked_features(features, branch, Z, "branch").T
-    T = features_of(fit_map(trunk, P, G), P, "trunk")
     if weights is not None:
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
-    sizes = error_sizes(outputs, y)
+    T = features_of(fit_map(trunk, P, G), P, "trunk")  # it learns through G G' only
+    sizes = outputs.reference(y)
     sizes = sizes if sizes is None or weights is None else sizes * weights
     groups = None if training.groups is None else training.groups.numbers
     solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors, roots=weights)
     operator = Operator.of(branch, trunk, solution, T)
-    if outputs.logs is not None:
+    transformed = outputs.logs is not None or outputs.centre is not None
+    if transformed:
         fitted = product(product(operator.basis, operator.C), B).T
         weight = 1.0 if weights is None else weights[:, None]
         missed = weight * (outputs.values(fitted / weight) - y)
@@ -107,7 +111,7 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         solution = replace(solution, residual=float(residual))
         if solution.error_kind not in LEFT_OUT:
             solution = replace(solution, expected_error=None, error_kind=None, errors=None)
-    if solution.error_kind in LEFT_OUT and (outputs.logs is not None or outputs.components):
+    if solution.error_kind in LEFT_OUT and (transformed or outputs.components):
         left_out = solution.left_out().T
         left_out = left_out if weights is None else left_out / weights[:, None]
         counts = None if weights is None else weights**2
@@ -115,17 +119,6 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         expected = float(np.average(errors, weights=counts))
         solution = replace(solution, expected_error=expected, errors=errors, component_errors=each)
     return operator, solution
-
-
-def error_sizes(outputs: OutputForm, y: np.ndarray) -> np.ndarray | None:
-    """Return the sizes (N,) that errors of targets are relative to in a solve; None for the targets' norms.
-
-    A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
-    counts as it is. With components, a solve lets each count alike, whatever its units.
-    """
-    if outputs.logs is not None:
-        return np.full(len(y), np.sqrt(y.shape[1]))
-    return output_sizes(y) if y.shape[1] == 1 else None
 
 
 def _polynomials(outputs: Any, known: float) -> Iterator[Any]:

@@ -130,6 +130,7 @@ class FitSettings:
         balanced = not isinstance(self.branch, Several)  # which has a map of its own for each input
         inputs = training.inputs.prepared(
             training.X,
+            training.counts,
             logarithms=self.log_inputs,
             scale=self.scale_inputs and scale is None,
             balanced=balanced,
@@ -137,6 +138,8 @@ class FitSettings:
         if scale is not None:
             inputs = inputs.scaled_by(scale, balanced)
         in_cube = self.scale_inputs and not getattr(self.trunk, "sees_given_points", False)
-        outputs = training.outputs.prepared(training.y, logarithms=self.log_outputs, scale=in_cube)
+        outputs = training.outputs.prepared(
+            training.y, training.counts, logarithms=self.log_outputs, scale=in_cube
+        )
         parts = branch_and_trunk(self.branch, self.trunk, training.inputs, outputs, self.random_state)
         return Prepared(inputs, outputs, *parts, solver)

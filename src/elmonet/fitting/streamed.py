@@ -225,6 +225,8 @@ class BlockFit:
             arrays["sizes"] = r.outputs.sizes
         if r.g != 1:
             arrays["g"] = np.array(r.g)
+        if r.outputs.centre is not None:
+            arrays |= {"mean": r.outputs.centre.shift, "deviation": r.outputs.centre.scale}
         settings = repr(sorted(record.items(), key=str)) + str(r.inputs.logarithms)
         return settings + digest([arrays[name] for name in sorted(arrays)])
 
@@ -326,7 +328,7 @@ def fit_source(
         found = None
         if scale:
             inputs = begin(None).block_features.inputs.scaled_by(None)
-            found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise()
+            found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise(inputs.sizes)
         fit = begin(found)
     enough = _SETTLED * fit.block_features.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from elmonet.checks import coordinates, functions, plain
+from elmonet.checks import coordinates, functions, owned, plain, require_same_grid
 from elmonet.errors import InputError
-from elmonet.forms.transforms import Affine, log_inputs, standardise
+from elmonet.forms.transforms import Affine, extreme_exponents, log_inputs, standardise
 from elmonet.interpolation import as_grid
 
 
@@ -29,6 +29,8 @@ class InputForm:
     scale : scaling applied after that; None for no scaling.
     columns : column names of a DataFrame, which scikit-learn checks in `predict`.
     sensors : (m, d), where the inputs are known, as given to `fit`; None if they were not given.
+    exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
+        have no room; 0 for the others. None if there are no such values.
     """
 
     given: tuple[int, ...]
@@ -40,10 +42,17 @@ class InputForm:
     scale: Affine | None = None
     columns: tuple[str, ...] | None = None
     sensors: np.ndarray | None = None
+    exponents: np.ndarray | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
         return self.arranged(functions(estimator, self._packed(X), reset=False))
+
+    def one_case(self, X: Any) -> Any:
+        """Return a dictionary of numbers and single functions as one with a single row each."""
+        if not isinstance(X, dict) or all(np.ndim(part) for part in X.values()):
+            return X
+        return {name: np.asarray(plain(part))[None] for name, part in X.items()}
 
     def at_sensors(self, X: Any, sensors: Any) -> Any:
         """Return inputs known at `sensors`, the training sensors in any order, in the order of training."""
@@ -74,14 +83,25 @@ class InputForm:
         return rows if self.scale is None else self.scale(rows)
 
     def prepared(
-        self, rows: np.ndarray, *, logarithms: bool, scale: bool, balanced: bool = True
+        self,
+        rows: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        logarithms: bool,
+        scale: bool,
+        balanced: bool = True,
     ) -> InputForm:
-        """Return this form with logarithms and scaling fitted to training rows.
+        """Return this form with logarithms and scaling fitted to training rows, counted by `weights` (N,).
 
         Several inputs that share a branch are `balanced`: each counts alike, however many sensors it has.
         """
         form = replace(self, logarithms=logarithms, scale=None)
-        return form.scaled_by(standardise(form.seen(rows)), balanced) if scale else form
+        return form.scaled_by(standardise(form.seen(rows), weights, self.sizes), balanced) if scale else form
+
+    @property
+    def sizes(self) -> list[int] | None:
+        """Number of values of each of several inputs; None for a single one."""
+        return None if self.shapes is None else [prod(shape) for shape in self.shapes]
 
     def scaled_by(self, scale: Affine | None, balanced: bool = True) -> InputForm:
         """Return this form with a given scaling."""
@@ -128,12 +148,15 @@ class InputForm:
         for name, shape in zip(self.names, self.shapes, strict=True):
             part = parts[name]
             if (part.shape[1:] or (1,)) != shape:
-                raise InputError(f"the input {name!r} must have the shape (N, *{shape}), got {part.shape}.")
+                expected = ", ".join(map(str, ("N", *shape)))
+                raise InputError(f"the input {name!r} must have the shape ({expected}), got {part.shape}.")
             packed.append(part.reshape(len(part), -1))
         return np.hstack(packed)
 
     def arranged(self, X: np.ndarray) -> np.ndarray:
         """Return checked inputs (N, *given) as rows (N, *shape), on their grid."""
+        if self.exponents is not None:
+            X = np.ldexp(X, -self.exponents)
         if self.order is not None:
             X = X[:, self.order]
         return X if self.shape == self.given else X.reshape(len(X), *self.shape)
@@ -143,14 +166,16 @@ class InputForm:
         X = rows.reshape(len(rows), -1)
         if self.order is not None:
             X = X[:, np.argsort(self.order)]
+        if self.exponents is not None:
+            X = np.ldexp(X, self.exponents.ravel())
         if self.names is None or self.shapes is None:
             return X.reshape(len(X), *self.given)
-        parts = np.split(X, np.cumsum([prod(shape) for shape in self.shapes])[:-1], axis=1)
+        parts = np.split(X, np.cumsum(self.sizes or [])[:-1], axis=1)
         named = zip(self.names, self.shapes, parts, strict=True)
         return {name: part.reshape(len(X), *shape) for name, shape, part in named}
 
     def _balance(self) -> np.ndarray:
-        sizes = [prod(shape) for shape in self.shapes or ()]
+        sizes = self.sizes or []
         return np.repeat([np.sqrt(sum(sizes) / (len(sizes) * size)) for size in sizes], sizes)
 
 
@@ -170,9 +195,11 @@ def find_inputs(
     rows = functions(seen, form._packed(X), reset=True)
     columns = getattr(seen, "feature_names_in_", None)
     columns = None if columns is None else tuple(map(str, columns))
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
+    extreme = extreme_exponents(rows, form.sizes)
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns, exponents=extreme)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
+        points = owned(points, sensors)
         form = replace(form, sensors=points)
     elif points is not None and len(points) != prod(form.given):
         points = None
@@ -194,6 +221,7 @@ def _checked_sensors(sensors: Any, form: InputForm, n: int) -> np.ndarray:
     if form.names is not None:
         raise InputError("sensors is for a single input function; several come with their shapes.")
     where = np.asarray(plain(sensors))
+    require_same_grid("sensors", where.shape[:-1] if where.ndim > 2 else None, "X", form.given)
     where = coordinates(where.reshape(-1, where.shape[-1]) if where.ndim > 2 else where)
     m = prod(form.given)
     if len(where) != m and not (len(form.given) > 2 and len(where) == prod(form.given[1:])):

@@ -14,10 +14,13 @@ from elmonet.checks import coordinates, outputs, plain
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.forms.inputs import rows_of
-from elmonet.forms.transforms import Affine, LogOutputs, log_outputs, unit_box
+from elmonet.forms.transforms import Affine, LogOutputs, extreme_exponents, log_outputs, unit_box
 from elmonet.interpolation import interpolate
 from elmonet.metrics import function_norms, output_sizes, reference_norms
 from elmonet.summary import plural
+
+_FAR = 3.0  # standard deviations between zero and the values of a component that is centred
+_CONSTANT = 1e-13  # deviation relative to the mean, below which it is rounding
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,9 @@ class OutputForm:
     lift : known values that are added to the operator's values.
     logs : logarithm transform of the outputs; None if the operator learns the outputs themselves.
     box : bounding box of the points, which the trunk sees as the unit cube; None for no scaling.
+    centre : mean and standard deviation of components far from zero, at every place (c M,): the operator
+        learns their variation, ``(rows - shift) / scale``. None if there are none.
+    exponent : power of two that is the unit of rows without components, if values are extreme.
     dtype : dtype of predictions.
     """
 
@@ -50,6 +56,8 @@ class OutputForm:
     logs: LogOutputs | None = None
     box: Affine | None = None
     dtype: Any = np.float64
+    centre: Affine | None = None
+    exponent: int = 0
     scattered: ClassVar[bool] = False
 
     @property
@@ -86,6 +94,7 @@ class OutputForm:
     def rows(self, y: np.ndarray) -> np.ndarray:
         """Return outputs (N, *shape) as rows."""
         if self.axis is None or self.sizes is None:
+            y = np.ldexp(y, -self.exponent) if self.exponent else y
             return y.reshape(len(y), -1)
         parts = np.moveaxis(y, self.axis + 1, 1).reshape(len(y), self.components, -1)
         return (parts / self.sizes[:, None].astype(y.dtype)).reshape(len(y), -1)
@@ -96,6 +105,7 @@ class OutputForm:
         places = own if grid is None else grid
         rows = rows.astype(self.dtype, copy=False)
         if self.axis is None or self.sizes is None:
+            rows = np.ldexp(rows, self.exponent) if self.exponent else rows
             return rows.reshape(len(rows), *places)
         parts = rows.reshape(len(rows), self.components, *places)
         parts = parts * self.sizes.astype(rows.dtype).reshape(-1, *[1] * len(places))
@@ -113,29 +123,65 @@ class OutputForm:
 
     # Between rows and what the operator learns
 
-    def prepared(self, rows: Any, *, logarithms: bool, scale: bool) -> OutputForm:
-        """Return this form with logarithms and scaling fitted to training rows."""
+    def prepared(
+        self, rows: Any, weights: np.ndarray | None = None, *, logarithms: bool, scale: bool
+    ) -> OutputForm:
+        """Return this form with logarithms and scaling fitted to training rows, counted by `weights` (N,)."""
         if logarithms and self.components:
             raise InputError("log_outputs is for outputs without components: fit one model for each.")
         if logarithms and np.isnan(rows).any():
             raise InputError("log_outputs needs outputs without gaps; give the logarithms of the values.")
         box = unit_box(self.places()) if scale else None
-        return replace(self, box=box, logs=log_outputs(rows) if logarithms else None)
+        if logarithms:
+            return replace(self, box=box, logs=log_outputs(rows, weights), centre=None)
+        # A lift, or a trunk that vanishes at given points, has said already where zero is.
+        centre = _offsets(rows, weights, max(1, self.components)) if scale and self.lift is None else None
+        return replace(self, box=box, logs=None, centre=centre)
 
     def target(self, rows: np.ndarray) -> np.ndarray:
-        """Return what the operator learns from training rows: the rows, or their logarithms."""
-        return rows if self.logs is None else self.logs(rows, self.points)
+        """Return what the operator learns from training rows: the rows, their variation or logarithms."""
+        if self.logs is not None:
+            return self.logs(rows, self.points)
+        return rows if self.centre is None else self.centre(rows.astype(np.float64, copy=False))
 
     def values(self, z: np.ndarray, points: np.ndarray | None = None) -> np.ndarray:
         """Invert `target`, at the training points or at others (M, d)."""
         if self.logs is None:
-            return z
+            if self.centre is None:
+                return z
+            shift, scale = self.centre.shift.astype(z.dtype), self.centre.scale.astype(z.dtype)
+            return z * self._everywhere(scale, points) + self._everywhere(shift, points)
         centre = self.logs.centre
         if points is not None:  # the geometric mean of the training outputs there; it is not negative
             centre = np.maximum(interpolate(self.points, centre[:, None], points)[:, 0], 0)
         return self.logs.inverse(z, centre)
 
+    def unit(self, z: np.ndarray, points: np.ndarray | None = None) -> np.ndarray | float:
+        """Return the factor from small errors of operator values z to errors of rows."""
+        if self.logs is not None:  # the error of a logarithm is a relative one
+            return self.values(z, points)
+        return 1.0 if self.centre is None else self._everywhere(self.centre.scale, points)
+
+    def _everywhere(self, each: np.ndarray, points: np.ndarray | None) -> np.ndarray:
+        """Return numbers of the components, at the training places (c M,), at those of other points."""
+        if points is None:
+            return each
+        return np.repeat(each[:: len(self.points)], len(points))
+
     # Errors, in the user's units: all components together, as in `relative_l2`
+
+    def reference(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the sizes (N,) that errors of operator values are relative to in a solve; None: their own.
+
+        A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
+        counts as it is. So does that of a variation, in units of its standard deviation, if there are
+        components: each counts alike, whatever its units. Otherwise it is relative to the output itself.
+        """
+        if self.logs is not None or (self.centre is not None and self.components):
+            return np.full(len(rows), np.sqrt(rows.shape[1]))
+        if self.centre is not None:
+            return output_sizes(rows) / self.centre.scale[0]
+        return output_sizes(rows) if rows.shape[1] == 1 else None
 
     def in_units(self, rows: np.ndarray) -> np.ndarray:
         """Return rows (N, c M) in the user's units."""
@@ -227,7 +273,9 @@ class ScatteredForm(OutputForm):
         """Return False: a value that is not known is not listed."""
         return False
 
-    def prepared(self, rows: Any, *, logarithms: bool, scale: bool) -> OutputForm:
+    def prepared(
+        self, rows: Any, weights: np.ndarray | None = None, *, logarithms: bool, scale: bool
+    ) -> OutputForm:
         """Return this form with scaling fitted to the bounding box."""
         if logarithms:
             raise InputError("log_outputs needs outputs at common points; give the logarithms of the values.")
@@ -255,25 +303,42 @@ class ScatteredForm(OutputForm):
 
 
 def find_outputs(
-    y: np.ndarray, points: np.ndarray, names: tuple[str, ...] | None, dtype: Any, lift: Any = None
+    y: np.ndarray,
+    points: np.ndarray,
+    names: tuple[str, ...] | None,
+    dtype: Any,
+    lift: Any = None,
+    weights: np.ndarray | None = None,
 ) -> OutputForm:
-    """Return the form of outputs y (N, ...) at points (M, d); with names, the last axis holds components."""
+    """Return the form of outputs y (N, ...) at points (M, d); with names, the last axis holds components.
+
+    `weights` (N,) count the functions.
+    """
     shape, last, M = y.shape[1:], y.ndim - 2, len(points)
     if names is None and prod(shape) == M:
-        return OutputForm(shape, points, lift=lift, dtype=dtype)
+        extreme = extreme_exponents(np.where(np.isnan(y), 0, y).reshape(-1, 1)) if lift is None else None
+        exponent = 0 if extreme is None else int(extreme[0])
+        return OutputForm(shape, points, lift=lift, dtype=dtype, exponent=exponent)
+    if names is None and shape == (M, M) and M > 1:
+        raise InputError(
+            f"y {y.shape} has {M} components at {M} points: either axis may count them. Give a dictionary: "
+            '{"a": y[:, :, 0], ...} if the last one does, {"a": y[:, 0], ...} if the first one does.'
+        )
     for axis in (last, 0) if names is None else (last,):
         if len(shape) > 1 and prod(shape) // shape[axis] == M:
             parts = np.moveaxis(y, axis + 1, 1).reshape(len(y), shape[axis], -1)
             _refuse_lift(lift)
-            return OutputForm(shape, points, axis, root_mean_squares(parts), names, dtype=dtype)
+            return OutputForm(shape, points, axis, root_mean_squares(parts, weights), names, dtype=dtype)
     raise InputError(
         f"y {y.shape} does not fit {M} points: it must be (N, {M}), or (N, {M}, c) for c components, or a "
         "grid of as many points as there are rows in points."
     )
 
 
-def find_scattered(data: Scattered, X: Any, dtype: Any, lift: Any = None) -> tuple[ScatteredForm, Scattered]:
-    """Return the form of scattered outputs, and the outputs without the lift."""
+def find_scattered(
+    data: Scattered, X: Any, dtype: Any, lift: Any = None, weights: np.ndarray | None = None
+) -> tuple[ScatteredForm, Scattered]:
+    """Return the form of scattered outputs, and the outputs without the lift; `weights` (N,) count them."""
     values = data.values
     assert values is not None
     if lift is not None:
@@ -283,16 +348,46 @@ def find_scattered(data: Scattered, X: Any, dtype: Any, lift: Any = None) -> tup
     corners = np.stack([data.points.min(axis=0), data.points.max(axis=0)])
     form = ScatteredForm((0,), corners, lift=lift, dtype=dtype)
     if values.ndim == 2:
-        form = replace(form, shape=(0, values.shape[1]), axis=1, sizes=root_mean_squares(values.T[None]))
-    return form, Scattered(data.index, data.points, values)
+        sizes = root_mean_squares(values[:, :, None], None if weights is None else weights[data.index])
+        form = replace(form, shape=(0, values.shape[1]), axis=1, sizes=sizes)
+    return form, Scattered(data.index.copy(), data.points.copy(), values.copy())
 
 
-def root_mean_squares(parts: np.ndarray) -> np.ndarray:
+def _offsets(rows: np.ndarray, weights: np.ndarray | None, c: int) -> Affine | None:
+    """Return mean and standard deviation (c M,) of c components of rows (N, c M), if one is far from zero.
+
+    Such a component has no value within three standard deviations of zero, as a pressure of 1e5 or a
+    temperature in Kelvin. The others stay as they are.
+    """
+    parts = rows.reshape(len(rows), c, -1)
+    least, shift, scale = np.nanmin(np.abs(parts), axis=(0, 2)), np.zeros(c), np.ones(c)
+    for i in range(c):
+        known = ~np.isnan(parts[:, i])
+        counts = known if weights is None else known * weights[:, None]
+        size = float(np.nanmax(np.abs(parts[:, i]))) or 1.0  # squares of 1e200 have no room
+        values = np.where(known, parts[:, i], 0) / size
+        mean = np.sum(values * counts) / np.sum(counts)
+        deviation = np.sqrt(np.sum(np.where(known, values - mean, 0) ** 2 * counts) / np.sum(counts))
+        if least[i] / size > _FAR * deviation > _FAR * _CONSTANT:
+            shift[i], scale[i] = mean * size, deviation * size
+    if not shift.any():
+        return None
+    return Affine(*(np.repeat(A, parts.shape[2]) for A in (shift, scale)))
+
+
+def root_mean_squares(parts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the size of each component (c,) of values (N, c, M), possibly with NaN; 1 if all are zero."""
+    if weights is not None:
+        parts = parts[weights > 0]
     largest = np.nanmax(np.abs(parts), axis=(0, 2)).astype(np.float64)
     zero = largest == 0
     largest[zero] = 1
-    means = np.nanmean((parts / largest[:, None]) ** 2, axis=(0, 2))
+    squares = (parts / largest[:, None]) ** 2
+    if weights is None:
+        means = np.nanmean(squares, axis=(0, 2))
+    else:
+        counts = weights[weights > 0][:, None, None] * ~np.isnan(squares)
+        means = np.nansum(squares * counts, axis=(0, 2)) / counts.sum(axis=(0, 2))
     return np.where(zero, 1.0, largest * np.sqrt(means))
 
 

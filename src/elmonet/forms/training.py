@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.checks import coordinates, outputs, plain, weights
+from elmonet.checks import coordinates, outputs, owned, plain, require_same_grid, weights
+from elmonet.data.dataset import OperatorData
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.forms.groups import Groups, find_groups, given_groups
@@ -46,6 +47,11 @@ class Training:
     total: int | None = None
 
     @property
+    def counts(self) -> np.ndarray | None:
+        """How often each function counts (N,), the sample weights; None for equal weights."""
+        return None if self.weights is None else self.weights**2
+
+    @property
     def has_gaps(self) -> bool:
         """Return whether values are missing at common points."""
         return self.outputs.has_gaps(self.y)
@@ -78,8 +84,11 @@ def understand(
     """
     scattered = _scattered_outputs(y, points)
     names, y = (None, scattered) if scattered is not None else named_components(y)
-    where = None if scattered is not None or points is None else coordinates(place_points(points)[0])
+    require_same_index(X, y)
+    where, grid = (None, None) if scattered is not None or points is None else place_points(points)
+    where = None if where is None else owned(coordinates(where), points)
     inputs, rows = find_inputs(estimator, X, n=_count(y), sensors=sensors, points=where)
+    rows = owned(rows, X)  # error bars and records are made later: the caller may change his arrays
     weight = None if sample_weight is None else weights(sample_weight, len(rows))
     own = None if groups is None else given_groups(groups, len(rows))
     if groups is not None and (scattered is not None or gaps):
@@ -94,23 +103,34 @@ def understand(
                 "(counted from 0)."
             )
         assert scattered.values is not None
-        own_form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift)
+        own_form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift, weight)
         training = Training(rows, data, inputs, own_form, None if weight is None else np.sqrt(weight))
         return training if weight is None else training.of(np.flatnonzero(weight))
-    y = outputs(y, len(rows), gaps=gaps)
+    given, y = y, outputs(y, len(rows), gaps=gaps)
     shape = y.shape[1:-1] if names else y.shape[1:]
+    require_same_grid("points", grid, "y", shape)
     if where is None and sensors is not None:  # outputs of the inputs' size are known at the sensors
         known_at = coordinates(place_points(sensors)[0])
         where = known_at if len(known_at) == prod(shape) else None
-    form = find_outputs(y, _training_points(where, shape, inputs, y), names, np.result_type(rows, y), lift)
+    where = _training_points(where, shape, inputs, y)
+    form = find_outputs(y, where, names, np.result_type(rows, y), lift, weight)
     _warn_of_columns(rows, y, points)
-    y = form.rows(y)
+    y = owned(form.rows(y), given)
     if groups is None and not gaps:
-        own = find_groups(rows, y)
+        own = find_groups(rows, y, inputs.sizes)
     if lift is not None:
         y = y - form.lifted(X, len(rows))
     training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
     return training if weight is None else training.of(np.flatnonzero(weight))
+
+
+def unpacked_data(X: Any, y: Any, points: Any, sensors: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the training functions, points and sensors of an `OperatorData` that came as X."""
+    if not isinstance(X, OperatorData):
+        return X, y, points, sensors
+    if any(given is not None for given in (y, points, sensors)):
+        raise InputError("an OperatorData holds outputs, points and sensors: give nothing else but options.")
+    return X.u_train, X.s_train, X.points, X.sensors
 
 
 def points_once(own: Any, points: Any, estimator: str) -> Any:
@@ -139,6 +159,18 @@ def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -
     if all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1:
         return True
     return d == 1 and len(points) == n and all(np.shape(own) != (1,) for own in points)
+
+
+def require_same_index(X: Any, y: Any) -> None:
+    """Raise `InputError` for DataFrames of inputs and outputs whose rows have different labels."""
+    first, second = (getattr(A, "index", None) for A in (X, y))
+    if first is None or second is None or not (hasattr(first, "equals") and hasattr(second, "equals")):
+        return
+    if len(first) == len(second) and not first.equals(second):
+        raise InputError(
+            "the rows of X and y have different labels (index), and rows are paired by position. Give "
+            "y.loc[X.index] to pair them by label, or y.to_numpy() if they belong together as they are."
+        )
 
 
 def _training_points(

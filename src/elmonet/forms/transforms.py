@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from elmonet.errors import InputError
 from elmonet.interpolation import interpolate
 
 _BLOCK_ENTRIES = 1 << 21  # of a temporary array
+_ROOM = 200  # power of two that values may reach: products of five of them have room in double precision
+_USUAL = 0.9  # quantile over the sensors of an input: what is larger than nearly all has another unit
 
 
 @dataclass(frozen=True)
@@ -25,28 +28,64 @@ class Affine:
         return (A - self.shift.astype(A.dtype)) / self.scale.astype(A.dtype)
 
 
-def standardise(X: np.ndarray) -> Affine:
-    """Return the scaling to mean 0 and standard deviation 1 at every sensor; constant sensors become 0."""
-    # Divide by a power of two near max|X| first: squares of 1e-200 or 1e200 have no room.
-    _, exponent = np.frexp(max(float(X.max()), -float(X.min())))
+def standardise(X: np.ndarray, weights: np.ndarray | None = None, sizes: Any = None) -> Affine:
+    """Return the scaling to mean 0 and standard deviation 1 at every sensor; constant sensors become 0.
+
+    `weights` (N,) count the functions. `sizes` are the numbers of sensors of several inputs side by side.
+    """
     sensors = X.reshape(len(X), -1).T
+    largest = np.maximum(sensors.max(axis=1), -sensors.min(axis=1)).astype(np.float64)
+    exponent = _exponents(largest, sizes)
     mean, deviation = np.empty(len(sensors)), np.empty(len(sensors))
     step = max(1, _BLOCK_ENTRIES // len(X))
     for start in range(0, len(sensors), step):
         some = slice(start, start + step)
-        values = np.ldexp(sensors[some].astype(np.float64, copy=False), -exponent)
-        mean[some] = values.mean(axis=1)
-        deviation[some] = values.std(axis=1)
+        values = np.ldexp(sensors[some].astype(np.float64, copy=False), -exponent[some, None])
+        mean[some] = np.average(values, axis=1, weights=weights)
+        values -= mean[some, None]
+        deviation[some] = np.sqrt(np.average(values * values, axis=1, weights=weights))
     deviation[deviation <= 10 * np.finfo(X.dtype).eps] = 1
     shift, scale = (np.ldexp(A, exponent).reshape(X.shape[1:]) for A in (mean, deviation))
     return Affine(shift, scale)
+
+
+def of_order_one(X: np.ndarray, sizes: Any = None) -> np.ndarray:
+    """Return functions (N, m) with every sensor divided by a power of two, see `_exponents`."""
+    rows = X.reshape(len(X), -1).astype(np.float64, copy=False)
+    return np.ldexp(rows, -_exponents(np.maximum(rows.max(axis=0), -rows.min(axis=0)), sizes))
+
+
+def extreme_exponents(X: np.ndarray, sizes: Any = None) -> np.ndarray | None:
+    """Return powers of two (...) of values X (N, ...) beyond 1e60 or below 1e-60; None if there are none."""
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    exponents = _exponents(largest.ravel(), sizes).reshape(largest.shape)
+    exponents[np.abs(exponents) <= _ROOM] = 0
+    return exponents if exponents.any() else None
+
+
+def _exponents(largest: np.ndarray, sizes: Any = None) -> np.ndarray:
+    """Return the power of two (m,) that each sensor is compared with, from the largest |x| at each (m,).
+
+    Differences that are rounding on that scale are none: boundary values of 1e-17 of a function are zeros.
+    It is the usual size of the input that the sensor belongs to, not the largest: beside a density of 1e19,
+    numbers of order 1 are none of its rounding. Dividing by it leaves room for squares of 1e-200 and 1e200.
+    """
+    reference = largest.copy()
+    ends = np.cumsum([0, *(sizes or [len(largest)])])
+    for start, end in pairwise(ends):
+        own = largest[start:end]
+        if own.any():
+            usual = np.quantile(own[own > 0], _USUAL, method="lower")
+            reference[start:end] = np.maximum(own, usual)
+    return np.frexp(reference)[1]
 
 
 class Moments:
     """Streaming mean and variance at every sensor (Chan, Golub, LeVeque 1983)."""
 
     def __init__(self) -> None:
-        self.functions, self.largest = 0, 0.0
+        self.functions = 0
+        self.largest: Any = 0.0  # of |X|
         self.mean: Any = 0.0
         self.squares: Any = 0.0  # of the deviations from the mean
 
@@ -56,7 +95,7 @@ class Moments:
         other = Moments()
         other.functions, other.mean = len(X), X.mean(axis=0)
         other.squares = np.sum((X - other.mean) ** 2, axis=0)
-        other.largest = max(float(X.max()), -float(X.min()))
+        other.largest = np.maximum(X.max(axis=0), -X.min(axis=0))
         self.merge(other)
 
     def merge(self, other: Moments) -> None:
@@ -65,14 +104,15 @@ class Moments:
         apart = other.mean - self.mean
         self.mean = self.mean + apart * (other.functions / total)
         self.squares = self.squares + other.squares + apart**2 * (self.functions * other.functions / total)
-        self.functions, self.largest = total, max(self.largest, other.largest)
+        self.functions, self.largest = total, np.maximum(self.largest, other.largest)
 
-    def standardise(self) -> Affine:
+    def standardise(self, sizes: Any = None) -> Affine:
         """Return the scaling that `standardise` gives for all functions together."""
         deviation = np.sqrt(self.squares / self.functions)
-        _, exponent = np.frexp(self.largest)
-        same = deviation <= 10 * np.finfo(np.float64).eps * np.ldexp(1.0, int(exponent))
-        return Affine(self.mean, np.where(same, np.ldexp(1.0, int(exponent)), deviation))
+        reference = np.ldexp(1.0, _exponents(self.largest.ravel(), sizes)).reshape(self.largest.shape)
+        return Affine(
+            self.mean, np.where(deviation <= 10 * np.finfo(np.float64).eps * reference, reference, deviation)
+        )
 
 
 def unit_box(points: np.ndarray) -> Affine:
@@ -120,8 +160,8 @@ class LogOutputs:
         return centre.astype(z.dtype) * np.exp(np.clip(z, self.low, self.high))
 
 
-def log_outputs(y: np.ndarray) -> LogOutputs:
-    """Return the `LogOutputs` fitted to training outputs y (N, M)."""
+def log_outputs(y: np.ndarray, weights: np.ndarray | None = None) -> LogOutputs:
+    """Return the `LogOutputs` fitted to training outputs y (N, M), counted by `weights` (N,)."""
     zero = (y == 0).all(axis=0)
     if not (y[:, ~zero] > 0).all():
         raise InputError(
@@ -130,7 +170,8 @@ def log_outputs(y: np.ndarray) -> LogOutputs:
         )
     with np.errstate(divide="ignore"):
         logarithms = np.log(y.astype(np.float64, copy=False))
-    centre = np.where(zero, 0.0, np.exp(logarithms.mean(axis=0)))
-    z = logarithms[:, ~zero] - logarithms[:, ~zero].mean(axis=0)
+    mean = np.average(logarithms, axis=0, weights=weights)
+    centre = np.where(zero, 0.0, np.exp(mean))
+    z = logarithms[:, ~zero] - mean[~zero]
     low, high = (float(z.min()), float(z.max())) if z.size else (0.0, 0.0)
     return LogOutputs(centre, low - (high - low) - 1, high + (high - low) + 1)

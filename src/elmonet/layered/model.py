@@ -23,7 +23,7 @@ from elmonet.estimators.saving import (
     restored_outputs,
 )
 from elmonet.features.base import seed_from
-from elmonet.forms.training import understand
+from elmonet.forms.training import understand, unpacked_data
 from elmonet.layered.bands import ChainErrorBars, WindowNovelty
 from elmonet.layered.chain import Chain, LayerRecord
 from elmonet.layered.choice import find_layer_data, fit_layers
@@ -94,7 +94,9 @@ class LayeredELMDeepONet(OperatorEstimator):
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, points: Any = None, *, sensors: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None, groups: Any = None
+    ) -> Self:
         """Fit layers to inputs and outputs on one grid.
 
         Parameters
@@ -107,6 +109,7 @@ class LayeredELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         start = perf_counter()
+        X, y, points, sensors = unpacked_data(X, y, points, sensors)
         layers = None if self.layers is None else positive_integer(self.layers, "layers")
         width = None if self.width is None else positive_integer(self.width, "width")
         budget = np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)

@@ -240,7 +240,7 @@ def reason_unknown(y: np.ndarray, independent: int) -> str:
     """Return why no expected error can be stated for outputs y (N, M) of so many functions; "" if one can."""
     if independent < 2:
         return "there is a single training function, and without it nothing is left to fit"
-    if not np.any(y):
+    if not np.nan_to_num(y).any():
         return "all training outputs are zero, so there is no size that errors are relative to"
     return ""
 
