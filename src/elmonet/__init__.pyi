@@ -11,6 +11,7 @@ from .errors import FileError as FileError
 from .errors import FunctionsInColumnsWarning as FunctionsInColumnsWarning
 from .errors import InputError as InputError
 from .errors import InterpolationThresholdWarning as InterpolationThresholdWarning
+from .errors import LeaveOneOutWarning as LeaveOneOutWarning
 from .errors import MissingExtra as MissingExtra
 from .errors import NotEnoughMemory as NotEnoughMemory
 from .errors import NumericsWarning as NumericsWarning

@@ -48,6 +48,10 @@ class ExtrapolationWarning(NumericsWarning):
     """A prediction outside the region covered by the training data."""
 
 
+class LeaveOneOutWarning(NumericsWarning):
+    """Errors of functions left out one at a time say little about new functions."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
     package, level = os.path.dirname(__file__) + os.sep, 1

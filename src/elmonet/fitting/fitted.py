@@ -17,8 +17,9 @@ import numpy as np
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.features.base import checked_orders
-from elmonet.fitting.error_bars import OperatorErrorBars, Residuals, held_out_residuals
+from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.operator import Operator
+from elmonet.fitting.residuals import Residuals, held_out_residuals
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
