@@ -102,8 +102,8 @@ def measure(name, data, seed):
         warnings.simplefilter("always", LeaveOneOutWarning)
         low, high = model.interval(u_test, 0.9, of="function")
     s_test = s_test.reshape(low.shape)
-    predicted, rows = (low + high) / 2, (len(s_test), -1)
-    inside = ((low <= s_test) & (s_test <= high)).reshape(rows)
+    width, error = np.mean(high - low) / 2, np.sqrt(np.mean(((low + high) / 2 - s_test) ** 2))
+    inside = ((low <= s_test) & (s_test <= high)).reshape(len(s_test), -1)
     low, high = model.interval(u_test, 0.9)
     return {
         "problem": name,
@@ -112,7 +112,7 @@ def measure(name, data, seed):
         "seed": seed,
         "inside": float(inside.all(axis=1).mean()),
         "values_inside": float(np.mean((low <= s_test) & (s_test <= high))),
-        "width": float(np.mean(np.abs(predicted - low)) / np.sqrt(np.mean((predicted - s_test) ** 2))),
+        "width": float(width / error),
         "expected": model.expected_error_,
         "error": relative_l2(model.predict(u_test), s_test),
         "warned": any(issubclass(w.category, LeaveOneOutWarning) for w in said),

@@ -16,6 +16,7 @@ from .errors import MissingExtra as MissingExtra
 from .errors import NotEnoughMemory as NotEnoughMemory
 from .errors import NumericsWarning as NumericsWarning
 from .errors import RankCollapseWarning as RankCollapseWarning
+from .errors import SeenFunctionsWarning as SeenFunctionsWarning
 from .estimators.deeponet import ELMDeepONet as ELMDeepONet
 from .features import CNN as CNN
 from .features import MLP as MLP

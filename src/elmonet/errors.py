@@ -48,6 +48,10 @@ class ExtrapolationWarning(NumericsWarning):
     """A prediction outside the region covered by the training data."""
 
 
+class SeenFunctionsWarning(NumericsWarning):
+    """Functions that were given as new are training functions, or copies of each other."""
+
+
 class LeaveOneOutWarning(NumericsWarning):
     """Errors of functions left out one at a time say little about new functions."""
 

@@ -16,8 +16,10 @@ from elmonet.errors import LeaveOneOutWarning, warn
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.residuals import (
     cross_validated,
-    held_out_residuals,
-    masks_without,
+    effective_number,
+    growth_of,
+    residuals_between_levels,
+    residuals_of_parts,
     rows_and_lift,
     training_residuals,
 )
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 _MAX_VALUES = 8_000_000  # values of all functions that bands are made from
 _MIN_FUNCTIONS = 300  # functions that bands are made from, however many values they have
 _MAX_GROWTH = 5.0  # of left-out residuals with a tenth fewer functions; above, they cannot be trusted
-_PART = 25  # functions held out at a time where left-out residuals cannot be trusted, if there are so many
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
 
 
@@ -55,7 +56,7 @@ class OperatorErrorBars(BandErrorBars):
         """Return error bars from left-out or held-out training functions; None without training data.
 
         Warns if residuals of functions left out one at a time are far too small, as on grids of inputs: then
-        bands come from fits without a half to a quarter of the functions.
+        bands come from functions left out by whole levels of the grid, or by parts.
         """
         residuals = training_residuals(model)
         if residuals is None:
@@ -64,34 +65,39 @@ class OperatorErrorBars(BandErrorBars):
             bands = residuals.bands(slice(None), widen=_hidden(model))
             return None if bands is None else cls(bands)
         trials, growth = cross_validated(model, residuals)
+        held = residuals_between_levels(model) if trials else None
+        growth = growth if held is None else max(growth, growth_of(held, residuals))
         if growth > _MAX_GROWTH:
             warn(
-                f"without a tenth of the functions, leave-one-out errors are {growth:.2g} times as large: "
-                "the expected error may be far too small, as it is if the inputs lie on a grid. Error bars "
-                "come from fits to fewer functions, and are wide. Add functions with random inputs.",
+                f"errors of functions left out together are {growth:.2g} times those of functions left out "
+                "one at a time: the expected error may be far too small, as it is if inputs lie on a grid. Error "
+                "bars come from functions left out together, and are wide. Add functions with random inputs.",
                 LeaveOneOutWarning,
             )
-            parts = int(np.clip(sum(trial.independent for trial in trials) // _PART, 2, 4))
-            residuals = held_out_residuals(
-                model, masks_without(parts, residuals.groups, len(residuals.values))
-            )
-            bands = None if residuals is None else residuals.bands(slice(None))
+            held = residuals_of_parts(model, residuals) if held is None else held
+            bands = None if held is None else held.bands(slice(None))
             return None if bands is None else cls(bands)
-        some = _enough(*residuals.values.shape)
-        bands = residuals.bands(some, widen=_hidden(model), trials=trials)
+        some, fit = _enough(*residuals.values.shape), model.solution.fit
+        effective = None if fit is None else effective_number(fit)
+        bands = residuals.bands(some, _hidden(model), trials, effective)
         return None if bands is None else cls(bands, residuals.variance, residuals.learned)
 
     @classmethod
     def from_validation(
-        cls, model: FittedOperator, query: Query, target: np.ndarray, current: Any
+        cls,
+        model: FittedOperator,
+        query: Query,
+        target: np.ndarray,
+        current: Any,
+        groups: np.ndarray | None = None,
     ) -> Self | None:
         """Return error bars from functions with known targets; the scale of functions stays as it is."""
         residuals = target - model.operator.at_training_points(query.Z)
         if not isinstance(current, cls):
-            bands = Bands.of(residuals, [np.ones((1, 1))])
+            bands = Bands.of(residuals, [np.ones((1, 1))], groups)
             return None if bands is None else cls(bands)
         g = current._coefficients_and_scale(model.operator, query.Z)[1]
-        bands = Bands.of(residuals, [g[:, None]])
+        bands = Bands.of(residuals, [g[:, None]], groups)
         return None if bands is None else replace(current, bands=replace(bands, scale=current.bands.scale))
 
     def values_and_spread(self, model: FittedOperator, query: Query) -> tuple[np.ndarray, np.ndarray]:

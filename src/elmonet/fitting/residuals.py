@@ -23,6 +23,7 @@ from elmonet.forms.training import Training
 from elmonet.linalg import gram, product
 from elmonet.solve import LEFT_OUT
 from elmonet.solve.observations import folds
+from elmonet.solve.solution import Fit
 from elmonet.uncertainty.bands import Bands, Trial, sigma_of
 from elmonet.uncertainty.calibration import Calibration, calibration_by_halves, calibration_of
 
@@ -33,6 +34,9 @@ _ROUNDING = 1e-12  # part of the whole that counts as rounding
 _ROUNDED_CONDITION = 1e8  # condition above which the rounding of C may matter
 _TRIALS = 10  # parts that functions are divided into; each is left out of a trial
 _MIN_SCORED = 300  # functions that are enough for quantiles of scores
+_SIGNS = 32  # random vectors that estimate a trace
+_PART = 25  # functions held out at a time where left-out residuals cannot be trusted, if there are so many
+_MAX_LEVELS = 40  # levels of a grid that are held out, one at a time
 _MIN_TRIED = 4  # independent functions, below which nothing is left to make bands from
 
 
@@ -55,11 +59,25 @@ class Residuals(NamedTuple):
     variance: PosteriorVariance | None = None
     learned: LearnedSize | None = None
 
-    def bands(self, some: Any, widen: float = 1.0, trials: Sequence[Trial] = ()) -> Bands | None:
+    def bands(
+        self,
+        some: Any,
+        widen: float = 1.0,
+        trials: Sequence[Trial] = (),
+        effective: float | None = None,
+    ) -> Bands | None:
         """Return bands from the residuals of some functions, with scores from trials if there are any."""
         groups = None if self.groups is None else self.groups[some]
         scales = [_some_rows(g, some) for g in self.scales]
-        return Bands.of(self.values[some], scales, groups, places=self.places, widen=widen, trials=trials)
+        return Bands.of(
+            self.values[some],
+            scales,
+            groups,
+            places=self.places,
+            widen=widen,
+            trials=trials,
+            effective=effective,
+        )
 
     def group_numbers(self) -> np.ndarray:
         """Return the group (n,) of each function, from 0."""
@@ -193,12 +211,69 @@ def cross_validated(model: FittedOperator, residuals: Residuals) -> tuple[list[T
     return trials, float(np.median(np.concatenate(growth))) if growth else 1.0
 
 
+def effective_number(fit: Fit) -> float:
+    """Return how many independent functions would tell a mean square as well as the left-out residuals do.
+
+    Outputs with the covariance ``K + alpha`` have left-out residuals ``(P Y)_i / P_ii`` with
+    ``P = alpha (K + alpha)^-1``, whose correlations are ``c_ij = P_ij / sqrt(P_ii P_jj)``. The mean of n
+    squares then varies as that of ``n^2 / sum_ij c_ij^2`` independent ones. The sum is ``E |c z|^2`` over
+    random signs z; a few are enough.
+    """
+    n = fit.QtG.shape[1]
+    if fit.factor is None or np.size(fit.alpha) > 1 or getattr(fit.factor, "groups", None) is not None:
+        return float(n)
+    deviation = np.sqrt(fit.factor.left_out_variance(fit.alpha))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_SIGNS, n))
+    cz = fit.factor.left_out(signs * deviation, fit.alpha) / deviation
+    return float(np.clip(n**2 / np.mean(np.einsum("ki,ki->k", cz, cz)), 1, n))
+
+
 def masks_without(parts: int, groups: np.ndarray | None, n: int) -> list[np.ndarray]:
     """Return masks (n,) of the functions to fit, without each of `parts` parts; groups stay together."""
     numbers = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     independent = int(numbers.max(initial=-1)) + 1
     part = np.random.default_rng(0).permutation(independent) % parts
     return [part[numbers] != k for k in range(min(parts, independent))]
+
+
+def residuals_between_levels(model: FittedOperator) -> Residuals | None:
+    """Return residuals of functions held out level by level; None if inputs are not numbers on a full grid.
+
+    What is missed between the levels of a grid shows only if all functions of a level, such as a row, are
+    held out together. The first and last level would be extrapolated. A function counts with the largest of its
+    residuals.
+    """
+    training = model.training
+    assert training is not None
+    n = len(training.X)
+    columns = [column for column in training.X.reshape(n, -1).T if np.ptp(column) > 0]
+    if not 0 < len(columns) <= np.log2(n):
+        return None
+    levels = [np.unique(column) for column in columns]
+    sizes = [len(own) for own in levels]
+    if len(columns) < 2 or np.prod(sizes) != n or not 0 < sum(sizes) - 2 * len(sizes) <= _MAX_LEVELS:
+        return None
+    interior = [column != level for column, own in zip(columns, levels, strict=True) for level in own[1:-1]]
+    held = held_out_residuals(model, interior)
+    if held is None:
+        return None
+    order = np.lexsort([-_row_sizes(held.values), held.functions])
+    largest = order[np.unique(held.functions[order], return_index=True)[1]]
+    groups = None if held.groups is None else held.groups[largest]
+    return held._replace(functions=held.functions[largest], values=held.values[largest], groups=groups)
+
+
+def residuals_of_parts(model: FittedOperator, residuals: Residuals) -> Residuals | None:
+    """Return residuals of functions held out a half to a quarter at a time."""
+    n = len(residuals.values)
+    return held_out_residuals(model, masks_without(int(np.clip(n // _PART, 2, 4)), residuals.groups, n))
+
+
+def growth_of(held: Residuals, residuals: Residuals) -> float:
+    """Return the median of held-out residuals over left-out ones, by function."""
+    sizes = _row_sizes(residuals.values[held.functions])
+    floor = _ROUNDING * float(sizes.max(initial=0)) + np.finfo(float).tiny
+    return float(np.median(_row_sizes(held.values) / np.maximum(sizes, floor)))
 
 
 def _refitted(model: FittedOperator, kept: np.ndarray) -> FittedOperator:

@@ -69,10 +69,13 @@ class ErrorBars(ABC):
 
     @classmethod
     @abstractmethod
-    def from_validation(cls, model: Any, query: Any, target: np.ndarray, current: Any) -> Self | None:
+    def from_validation(
+        cls, model: Any, query: Any, target: np.ndarray, current: Any, groups: np.ndarray | None = None
+    ) -> Self | None:
         """Return error bars from functions the fit has not seen, with known targets; None if too few.
 
-        `current` are the error bars so far, if there are any.
+        `current` are the error bars so far, if there are any. Functions with the same number in `groups` (n,)
+        are not independent; they are passed if there are any.
         """
 
     @abstractmethod
@@ -157,6 +160,7 @@ class Bands:
         places: np.ndarray | None = None,
         widen: float = 1.0,
         trials: Sequence[Trial] = (),
+        effective: float | None = None,
     ) -> Bands | None:
         """Return bands from residuals (n, R), NaN where unknown, and candidate scales g (n, 1 or R).
 
@@ -164,7 +168,8 @@ class Bands:
         the scales that make bands for whole functions narrower than the first one's, the narrowest is taken,
         without trials the likeliest. Functions with the same number in `groups` (n,) are not independent.
         Columns with the same number in `places` share one sigma; by default each has its own. None if fewer
-        than two functions are independent.
+        than two functions are independent. Sigma is as uncertain as that of `effective` independent
+        functions; by default all that are independent.
         """
         places = np.arange(residuals.shape[1]) if places is None else places
         numbers = np.arange(len(residuals)) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -173,7 +178,8 @@ class Bands:
             return None
         few = slice(None, None, ceil(residuals.size / _MAX_VALUES))
         if trials:
-            return cls._of_trials(residuals, scales, numbers, places, widen, trials, few)
+            effective = effective or independent
+            return cls._of_trials(residuals, scales, numbers, places, widen, trials, effective, few)
         # The scale is chosen by some of the places.
         best = _best_scale(residuals[:, few], [g[:, few] if g.shape[1] > 1 else g for g in scales], numbers)
         sigma, functions, scores = _scored(residuals / scales[best], numbers, places)
@@ -190,14 +196,16 @@ class Bands:
         places: np.ndarray,
         widen: float,
         trials: Sequence[Trial],
+        effective: float,
         few: slice,
     ) -> Bands:
         independent = sum(trial.independent for trial in trials)
+        uncertain = 1 + 1 / np.sqrt(2 * effective)  # sigma is off by so much, alike in all trials
         found, widths = [], []
         for k, g in enumerate(scales):
             sigma = sigma_of(residuals / g, numbers, places)
             functions = np.sort(np.concatenate([trial.scores(k).max(axis=1) for trial in trials]))
-            found.append((sigma, functions))
+            found.append((sigma, uncertain * functions))
             quantile = _quantile(functions, _COMPARED_AT, independent, at_most=True)
             widths.append(quantile * float(np.mean(sigma) * np.mean(g)))
         best = int(np.argmin([width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]))

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh
 
-from elmonet.errors import ExtrapolationWarning, InputError, warn
+from elmonet.errors import ExtrapolationWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.linalg import gram, product
 
 _MAX_FINGERPRINTS = 100_000  # functions whose fingerprints are kept
@@ -88,6 +88,16 @@ def warn_of_extrapolation(outside: np.ndarray) -> None:
             "unlike the training functions: the expected error does not hold for them. Train on functions "
             "like these.",
             ExtrapolationWarning,
+        )
+
+
+def warn_of_seen(seen: np.ndarray, purpose: str) -> None:
+    """Warn if some functions (n,) that should be new are training functions."""
+    if seen.any():
+        warn(
+            f"{int(seen.sum())} of {len(seen)} functions (the first: row {int(np.argmax(seen))}) are "
+            f"training functions, whose errors are too small: {purpose}.",
+            SeenFunctionsWarning,
         )
 
 
