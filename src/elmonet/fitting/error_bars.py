@@ -70,8 +70,9 @@ class OperatorErrorBars(BandErrorBars):
         if growth > _MAX_GROWTH:
             warn(
                 f"errors of functions left out together are {growth:.2g} times those of functions left out "
-                "one at a time: the expected error may be far too small, as it is if inputs lie on a grid. Error "
-                "bars come from functions left out together, and are wide. Add functions with random inputs.",
+                "one at a time: the expected error may be far too small, as it is if inputs lie on a grid. "
+                "Error bars come from functions left out together, and are wide. Add functions with "
+                "random inputs.",
                 LeaveOneOutWarning,
             )
             held = residuals_of_parts(model, residuals) if held is None else held

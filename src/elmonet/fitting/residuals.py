@@ -240,8 +240,8 @@ def residuals_between_levels(model: FittedOperator) -> Residuals | None:
     """Return residuals of functions held out level by level; None if inputs are not numbers on a full grid.
 
     What is missed between the levels of a grid shows only if all functions of a level, such as a row, are
-    held out together. The first and last level would be extrapolated. A function counts with the largest of its
-    residuals.
+    held out together. The first and last level would be extrapolated. A function counts with the largest of
+    its residuals.
     """
     training = model.training
     assert training is not None
