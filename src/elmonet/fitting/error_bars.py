@@ -25,6 +25,7 @@ from elmonet.fitting.residuals import (
 )
 from elmonet.fitting.spread import LearnedSize, PosteriorVariance
 from elmonet.uncertainty.bands import BandErrorBars, Bands
+from elmonet.uncertainty.between_points import distance_factor
 from elmonet.uncertainty.calibration import Validation
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ class OperatorErrorBars(BandErrorBars):
     bands : scores and quantiles; its scales g are one, the standard deviation, and the learned size.
     variance : posterior variance of a new function; None if bands are equally wide for all functions.
     learned : the learned size of the error, if there is one.
+    between : (c M,), the size of the interpolation error between the training points; None if not known.
     """
 
     bands: Bands
     variance: PosteriorVariance | None = None
     learned: LearnedSize | None = None
+    between: np.ndarray | None = None
 
     @classmethod
     def from_fit(cls, model: FittedOperator) -> Self | None:
@@ -63,7 +66,7 @@ class OperatorErrorBars(BandErrorBars):
             return None
         if not residuals.left_out:
             bands = residuals.bands(slice(None), widen=_hidden(model))
-            return None if bands is None else cls(bands)
+            return None if bands is None else cls(bands, between=model.between_points)
         trials, growth = cross_validated(model, residuals)
         held = residuals_between_levels(model) if trials else None
         growth = growth if held is None else max(growth, growth_of(held, residuals))
@@ -77,11 +80,13 @@ class OperatorErrorBars(BandErrorBars):
             )
             held = residuals_of_parts(model, residuals) if held is None else held
             bands = None if held is None else held.bands(slice(None))
-            return None if bands is None else cls(bands)
+            return None if bands is None else cls(bands, between=model.between_points)
         some, fit = _enough(*residuals.values.shape), model.solution.fit
         effective = None if fit is None else effective_number(fit)
         bands = residuals.bands(some, _hidden(model), trials, effective)
-        return None if bands is None else cls(bands, residuals.variance, residuals.learned)
+        if bands is None:
+            return None
+        return cls(bands, residuals.variance, residuals.learned, model.between_points)
 
     @classmethod
     def from_validation(
@@ -96,7 +101,7 @@ class OperatorErrorBars(BandErrorBars):
         residuals = target - model.operator.at_training_points(query.Z)
         if not isinstance(current, cls):
             bands = Bands.of(residuals, [np.ones((1, 1))], groups)
-            return None if bands is None else cls(bands)
+            return None if bands is None else cls(bands, between=model.between_points)
         g = current._coefficients_and_scale(model.operator, query.Z)[1]
         bands = Bands.of(residuals, [g[:, None]], groups)
         return None if bands is None else replace(current, bands=replace(bands, scale=current.bands.scale))
@@ -107,6 +112,10 @@ class OperatorErrorBars(BandErrorBars):
         P, index = model.trunk_points(query)
         sigma = model.outputs.at_points(self.bands.sigma, query.points)
         spread = sigma * g[:, None] if index is None else sigma * g[index]
+        if self.between is not None and query.points is not None:
+            factor = distance_factor(model.outputs.points, query.points)
+            between = model.outputs.at_points(self.between, query.points)
+            spread = np.hypot(spread, between * np.tile(factor, len(between) // len(factor)))
         return model.operator.values(coefficients, P, index), spread
 
     def novelty(self, model: FittedOperator, query: Query) -> np.ndarray | None:
@@ -120,6 +129,8 @@ class OperatorErrorBars(BandErrorBars):
             parts |= {f"variance.{name}": array for name, array in self.variance.arrays().items()}
         if self.learned is not None:
             parts |= {"learned.row": self.learned.row, "learned.numbers": self.learned.numbers}
+        if self.between is not None:
+            parts["between"] = self.between
         return parts
 
     @classmethod
@@ -133,6 +144,7 @@ class OperatorErrorBars(BandErrorBars):
             Bands.from_arrays(bands),
             PosteriorVariance.from_arrays(variance) if variance else None,
             LearnedSize(**learned) if learned else None,
+            arrays.get("between"),
         )
 
     def _coefficients_and_scale(self, operator: Operator, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -200,7 +200,8 @@ class Bands:
         few: slice,
     ) -> Bands:
         independent = sum(trial.independent for trial in trials)
-        uncertain = 1 + 1 / np.sqrt(2 * effective)  # sigma is off by so much, alike in all trials
+        # All trials share the same functions: sigma and q are each off by 1 / sqrt(2 effective) of themselves.
+        uncertain = 1 + 1 / np.sqrt(effective)
         found, widths = [], []
         for k, g in enumerate(scales):
             sigma = sigma_of(residuals / g, numbers, places)
