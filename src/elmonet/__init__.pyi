@@ -7,6 +7,7 @@ from .data import read as read
 from .data import resample as resample
 from .errors import ElmonetError as ElmonetError
 from .errors import ExtrapolationWarning as ExtrapolationWarning
+from .errors import FewFunctionsWarning as FewFunctionsWarning
 from .errors import FileError as FileError
 from .errors import FunctionsInColumnsWarning as FunctionsInColumnsWarning
 from .errors import InputError as InputError

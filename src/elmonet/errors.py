@@ -48,6 +48,10 @@ class ExtrapolationWarning(NumericsWarning):
     """A prediction outside the region covered by the training data."""
 
 
+class FewFunctionsWarning(NumericsWarning):
+    """A statement about whole functions that rests on few of them."""
+
+
 class SeenFunctionsWarning(NumericsWarning):
     """Functions that were given as new are training functions, or copies of each other."""
 

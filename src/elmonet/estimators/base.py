@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.data.lazy import is_dask
-from elmonet.errors import InputError, SeenFunctionsWarning, warn
+from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.estimators.active_learning import suggest
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
@@ -21,7 +21,9 @@ from elmonet.forms.outputs import OutputForm, r2_of
 from elmonet.parts import NotFittedError
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
-from elmonet.uncertainty.novelty import warn_of_extrapolation, warn_of_seen
+from elmonet.uncertainty.novelty import fingerprints_of, warn_of_extrapolation, warn_of_seen
+
+_FEW = 20  # independent functions, below which bands for whole functions warn
 
 
 class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -102,6 +104,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars = model.require_error_bars()
         q = bars.factor(coverage, of)
+        if of == "function" and bars.independent < _FEW:
+            off = np.sqrt(coverage * (1 - coverage) / (bars.independent + 2))  # of a beta distribution
+            warn(
+                f"bands for whole functions rest on {bars.independent} independent functions: their coverage "
+                f"is {coverage:.0%} on average, give or take {off:.0%}. Fit to more functions.",
+                FewFunctionsWarning,
+            )
         query = model.query(self, X, points)
         warn_of_extrapolation(model.outside(query))
         z, spread = bars.values_and_spread(model, query)
@@ -146,7 +155,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         target = model.targets(query, y)
         rows = model.inputs.rows(self, X)
         warn_of_seen(model.record.has(rows), "calibrate needs functions that are new to the model")
-        own = find_groups(rows, target) if groups is None else given_groups(groups, len(rows))
+        own = given_groups(groups, len(rows)) if groups is not None else find_groups(rows, target)
+        if groups is None and own is None:  # all may be copies of one
+            own = given_groups(fingerprints_of(rows), len(rows))
         if own is not None and groups is None:
             warn(
                 f"these {len(rows)} functions count as {len(np.unique(own.numbers))}: {own.reason}. Say with "

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _MAX_VALUES = 8_000_000  # values of all functions that bands are made from
 _MIN_FUNCTIONS = 300  # functions that bands are made from, however many values they have
 _MAX_GROWTH = 5.0  # of left-out residuals with a tenth fewer functions; above, they cannot be trusted
+_MAX_LEVEL_GROWTH = 3.0  # of residuals of functions left out by levels of a grid, likewise
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
 
 
@@ -69,11 +70,11 @@ class OperatorErrorBars(BandErrorBars):
             return None if bands is None else cls(bands, between=model.between_points)
         trials, growth = cross_validated(model, residuals)
         held = residuals_between_levels(model) if trials else None
-        growth = growth if held is None else max(growth, growth_of(held, residuals))
-        if growth > _MAX_GROWTH:
+        between = 1.0 if held is None else growth_of(held, residuals)
+        if growth > _MAX_GROWTH or between > _MAX_LEVEL_GROWTH:
             warn(
-                f"errors of functions left out together are {growth:.2g} times those of functions left out "
-                "one at a time: the expected error may be far too small, as it is if inputs lie on a grid. "
+                f"errors of functions left out together are {max(growth, between):.2g} times those of "
+                "functions left out one at a time: the expected error may be far too small, as it is if inputs lie on a grid. "
                 "Error bars come from functions left out together, and are wide. Add functions with "
                 "random inputs.",
                 LeaveOneOutWarning,

@@ -200,7 +200,7 @@ class Bands:
         few: slice,
     ) -> Bands:
         independent = sum(trial.independent for trial in trials)
-        # All trials share the same functions: sigma and q are each off by 1 / sqrt(2 effective) of themselves.
+        # All trials share the functions: sigma and q are each off by 1 / sqrt(2 effective) of themselves.
         uncertain = 1 + 1 / np.sqrt(effective)
         found, widths = [], []
         for k, g in enumerate(scales):
