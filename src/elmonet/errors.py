@@ -59,6 +59,18 @@ class LargeErrorWarning(NumericsWarning):
     """A fit whose expected error is so large that its predictions are of little use."""
 
 
+class FewFunctionsWarning(NumericsWarning):
+    """A statement about whole functions that rests on few of them."""
+
+
+class SeenFunctionsWarning(NumericsWarning):
+    """Functions that were given as new are training functions, or copies of each other."""
+
+
+class LeaveOneOutWarning(NumericsWarning):
+    """Errors of functions left out one at a time say little about new functions."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
     package, level = os.path.dirname(__file__) + os.sep, 1

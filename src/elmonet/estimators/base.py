@@ -12,18 +12,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from elmonet.data.lazy import is_dask
-from elmonet.errors import InputError
+from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.estimators.active_learning import suggest
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
+from elmonet.forms.groups import find_groups, given_groups
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
 from elmonet.forms.training import require_same_index
 from elmonet.parts import NotFittedError
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
-from elmonet.uncertainty.novelty import warn_of_extrapolation
+from elmonet.uncertainty.novelty import fingerprints_of, warn_of_extrapolation, warn_of_seen
+
+_FEW = 20  # independent functions, below which bands for whole functions warn
 
 
 class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -118,6 +121,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars = model.require_error_bars()
         q = bars.factor(coverage, of)
+        if of == "function" and bars.independent < _FEW:
+            off = np.sqrt(coverage * (1 - coverage) / (bars.independent + 2))  # of a beta distribution
+            warn(
+                f"bands for whole functions rest on {bars.independent} independent functions: their coverage "
+                f"is {coverage:.0%} on average, give or take {off:.0%}. Fit to more functions.",
+                FewFunctionsWarning,
+            )
         query = model.query(self, model.inputs.one_case(X), points, sensors)
         warn_of_extrapolation(model.outside(query))
         z, spread = bars.values_and_spread(model, query)
@@ -142,14 +152,17 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Error bars
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Make the error bars from functions that the model has not seen.
 
-        It is needed after fits that leave no function out: in blocks, or by a solver of one's own.
+        It is needed after fits that leave no function out: in blocks, or by a solver of one's own. Warns of
+        training functions and of repeats (`SeenFunctionsWarning`).
 
         Parameters
         ----------
         X, y : functions with outputs at the training points, as in `fit`.
+        groups : (N,), labels of functions that are not independent, such as the run that each comes from; a
+            group counts as one function. None: repeats and steps of one trajectory are found.
 
         Returns
         -------
@@ -158,9 +171,25 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         query = model.query(self, X)
         target = model.targets(query, y)
-        bars = model.method.from_validation(model, query, target, model.error_bars)
+        rows = model.inputs.rows(self, X)
+        warn_of_seen(model.record.has(rows), "calibrate needs functions that are new to the model")
+        own = given_groups(groups, len(rows)) if groups is not None else find_groups(rows, target)
+        if groups is None and own is None:  # all may be copies of one
+            own = given_groups(fingerprints_of(rows), len(rows))
+        if own is not None and groups is None:
+            warn(
+                f"these {len(rows)} functions count as {len(np.unique(own.numbers))}: {own.reason}. Say with "
+                "groups= which functions belong together.",
+                SeenFunctionsWarning,
+            )
+        more = {} if own is None else {"groups": own.numbers}
+        bars = model.method.from_validation(model, query, target, model.error_bars, **more)
         if bars is None:
-            raise InputError(f"calibrate needs at least two functions; got {count_of(X)}.")
+            what = "functions" if own is None else "groups of functions"
+            raise InputError(
+                f"calibrate needs at least two {what}; got "
+                f"{count_of(X) if own is None else len(np.unique(own.numbers))}."
+            )
         return self._adopt(replace(model, bars=bars))
 
     def calibration(self, X: Any, y: Any) -> Calibration:
@@ -177,6 +206,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars, query = model.require_error_bars(), model.query(self, X)
         target = model.targets(query, y)
+        seen = model.record.has(model.inputs.rows(self, X))
+        warn_of_seen(seen, "calibration needs functions that are new to the model")
         z, spread = bars.values_and_spread(model, query)
         units, size = model.units(z, target)
         rows = (len(target), -1)

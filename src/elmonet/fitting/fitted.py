@@ -16,19 +16,24 @@ import numpy as np
 
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
-from elmonet.features.base import checked_orders
-from elmonet.fitting.error_bars import OperatorErrorBars, Residuals, held_out_residuals
+from elmonet.features.base import checked_orders, learns_from
+from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.operator import Operator
+from elmonet.fitting.residuals import Residuals, held_out_residuals
 from elmonet.fitting.suspects import MAX_IN_SUMMARY, Suspects, find_suspects
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
+from elmonet.linalg import product
 from elmonet.solve import LEFT_OUT, Solution
 from elmonet.summary import Fact, Summary, duration, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
+from elmonet.uncertainty.between_points import errors_between
 from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord
+
+_INTERPOLATED = 200  # functions that tell the interpolation error
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -262,6 +267,26 @@ class FittedOperator(FittedModel):
     def held_out(self) -> Residuals | None:
         """Residuals of functions held out of fits to the others; the fits are made when first asked for."""
         return held_out_residuals(self)
+
+    @cached_property
+    def between_points(self) -> np.ndarray | None:
+        """Size of the interpolation error (c M,) between the training points; None if it is not known.
+
+        Other trunks than those learned from outputs do not interpolate: ``h / (1 - h)`` of what they miss at
+        a point comes on top if that point is left out, h being its leverage in the trunk's span.
+        """
+        training, outputs = self.training, self.outputs
+        if training is None or isinstance(outputs, ScatteredForm) or training.has_gaps:
+            return None
+        some = np.linspace(0, len(training.X) - 1, min(len(training.X), _INTERPOLATED)).astype(int)
+        target = outputs.target(training.y[some])
+        if "outputs" not in learns_from(self.operator.trunk):
+            Q = self.operator.basis
+            h = np.minimum(np.einsum("ij,ij->i", Q, Q), 1 - 1 / len(Q))
+            missed = target - product(product(target, Q), Q.T)
+            return np.sqrt(np.mean(missed**2, axis=0)) * h / (1 - h)
+        parts = target.reshape(len(target), max(1, outputs.components), -1)
+        return np.concatenate([errors_between(outputs.points, parts[:, k]) for k in range(parts.shape[1])])
 
     def seen(self, rows: np.ndarray) -> np.ndarray:
         """Return input rows as the branch sees them."""

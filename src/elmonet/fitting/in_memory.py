@@ -54,6 +54,7 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
             groups = len(np.unique(training.groups.numbers))
             more |= {"grouping": training.groups.reason, "groups": groups}
         operator, solution = _fit_complete(reused, training, Z)
+        more["refit"] = partial(_refit, settings, branch, trunk, _at_alpha(solver, solution.alpha))
         return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
     alpha, Z = _alpha(solver), Z.astype(np.float64, copy=False)
     if isinstance(outputs, ScatteredForm):
@@ -71,15 +72,18 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
         # The basis is that at the scattered points, but the form keeps the corners of their box.
         solution = replace(solution, basis=T if solution.lift is None else product(T, solution.lift))
     operator = Operator.of(found.branch, found.trunk, solution, T)
-    more["refit"] = partial(_refit, settings, operator.branch, operator.trunk, solution.alpha)
+    more["refit"] = partial(_refit, settings, operator.branch, operator.trunk, Ridge(solution.alpha))
     return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
 
 
-def _refit(
-    settings: FitSettings, branch: Any, trunk: Any, alpha: float, training: Training
-) -> FittedOperator:
+def _refit(settings: FitSettings, branch: Any, trunk: Any, solver: Any, training: Training) -> FittedOperator:
     """Fit other training data with the parts that were chosen from all."""
-    parts = {"branch": clone(branch), "trunk": clone(trunk), "solver": Ridge(alpha)}
+    branch, trunk = clone(branch, safe=False), clone(trunk, safe=False)
+    settings_of = trunk.get_params() if hasattr(trunk, "get_params") else {}
+    ranks = {n: rank for n, rank in settings_of.items() if n.split("__")[-1] == "rank" and rank is not None}
+    if ranks:  # fewer functions have fewer modes
+        trunk.set_params(**{name: min(rank, len(training.X)) for name, rank in ranks.items()})
+    parts = {"branch": branch, "trunk": trunk, "solver": solver}
     return fit_training(settings, training, Reused(settings.prepare(training)._replace(**parts)))
 
 
@@ -125,6 +129,11 @@ def _polynomials(outputs: Any, known: float) -> Iterator[Any]:
     """Yield trunks of growing degree, for functions with so many known values."""
     for degree in degrees(outputs.points.shape[1], known):
         yield PerComponent(Legendre(degree)) if outputs.components else Legendre(degree)
+
+
+def _at_alpha(solver: Any, alpha: float) -> Any:
+    """Return the solver with the alpha that it chose."""
+    return Ridge(alpha, penalty=solver.penalty) if isinstance(solver, Ridge) else solver
 
 
 def _alpha(solver: Any) -> float | None:

@@ -22,7 +22,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import bdtrc
 
 from elmonet.errors import InputError
-from elmonet.fitting.error_bars import Residuals, rows_and_lift, training_residuals
+from elmonet.fitting.residuals import Residuals, rows_and_lift, training_residuals
 from elmonet.forms.training import Training
 from elmonet.linalg import gram, product
 from elmonet.summary import Fact

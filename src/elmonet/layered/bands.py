@@ -77,7 +77,7 @@ class ChainErrorBars(BandErrorBars):
         if n < 2:
             return None
         scales = [np.ones_like(residuals)] + ([_update_size(update, least, grid, grid)] if least > 0 else [])
-        found = [_sizes_around(residuals / g, grid) for g in scales]
+        found = [_sizes_around(residuals / g, grid, groups) for g in scales]
         rows = [(g * others).reshape(n, -1) for g, (_, others) in zip(scales, found, strict=True)]
         component = np.repeat(np.arange(residuals.shape[1]), grid.size)
         bands = Bands.of(residuals.reshape(n, -1), rows, groups, places=component)
@@ -97,11 +97,16 @@ class ChainErrorBars(BandErrorBars):
 
     @classmethod
     def from_validation(
-        cls, model: FittedChain, query: ChainQuery, target: np.ndarray, current: Any
+        cls,
+        model: FittedChain,
+        query: ChainQuery,
+        target: np.ndarray,
+        current: Any,
+        groups: np.ndarray | None = None,
     ) -> Self | None:
         """Return error bars from functions on the training grid with known targets."""
         states, update = model.states_and_update(query)
-        return cls.of(target - states, update, model.form.grid)
+        return cls.of(target - states, update, model.form.grid, groups)
 
     def values_and_spread(self, model: FittedChain, query: ChainQuery) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs as layers see them, and the expected size of their errors."""
@@ -167,12 +172,19 @@ class ChainErrorBars(BandErrorBars):
         )
 
 
-def _sizes_around(residuals: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Return root mean squares around each point: of all functions, and without each one (n, c, *shape)."""
+def _sizes_around(
+    residuals: np.ndarray, grid: Grid, groups: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return root mean squares around each point: of all functions, and without each group (n, c, *shape)."""
     squares = np.maximum(_smooth(residuals**2, grid, grid), 0)
     total, n = squares.sum(axis=0), len(squares)
+    own, count = squares, np.ones(n)
+    if groups is not None:
+        same = groups[:, None] == groups
+        own, count = np.tensordot(same.astype(float), squares, 1), same.sum(axis=1)
     floor = _FLOOR * float(np.mean(total / n)) + np.finfo(float).tiny
-    return np.sqrt(total / n + floor), np.sqrt(np.maximum(total - squares, 0) / (n - 1) + floor)
+    others = np.maximum(n - count, 1).reshape(-1, *[1] * (squares.ndim - 1))
+    return np.sqrt(total / n + floor), np.sqrt(np.maximum(total - own, 0) / others + floor)
 
 
 def _update_size(update: np.ndarray, least: float, grid: Grid, training: Grid) -> np.ndarray:

@@ -10,6 +10,12 @@ quantile of the scores ``|r_i(y)| / (sigma(y) g_i)`` over all i and y; for whole
 over y. In the score of function i, sigma leaves that function out, as it leaves out a new one. The quantile
 is that of n functions and one more with an infinite score: if all functions are exchangeable, the score of
 the (n + 1)-th is at most the k-th smallest of n with probability at least ``k / (n + 1)``.
+
+Residuals of functions left out of one fit are not independent: with ``P = alpha (K + alpha)^-1`` they are
+``(P Y)_i / P_ii``, and if one eigenvalue of P dominates, all are multiples of the same function of y. Then
+sigma vanishes where that function does, every score is about one, and a new function scores ten. So where
+fits can be repeated, scores come from trials: fit and sigma are made again without some functions, which are
+then scored.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -63,10 +69,13 @@ class ErrorBars(ABC):
 
     @classmethod
     @abstractmethod
-    def from_validation(cls, model: Any, query: Any, target: np.ndarray, current: Any) -> Self | None:
+    def from_validation(
+        cls, model: Any, query: Any, target: np.ndarray, current: Any, groups: np.ndarray | None = None
+    ) -> Self | None:
         """Return error bars from functions the fit has not seen, with known targets; None if too few.
 
-        `current` are the error bars so far, if there are any.
+        `current` are the error bars so far, if there are any. Functions with the same number in `groups` (n,)
+        are not independent; they are passed if there are any.
         """
 
     @abstractmethod
@@ -94,6 +103,30 @@ class ErrorBars(ABC):
     def validation(cls, model: Any) -> Any:
         """Return a `Validation` of training functions that the fit left out, if the method can."""
         return None
+
+
+class Trial(NamedTuple):
+    """Functions that neither a fit nor the sigma of its bands has seen.
+
+    residuals : (n, R), NaN where unknown.
+    scales : (n, 1) or (1, 1), each candidate scale g of these functions, by that fit.
+    sigmas : (R,), the scale of each place, from the fit's own residuals, for each candidate g.
+    groups : (n,), of functions that are not independent; None if all are.
+    """
+
+    residuals: np.ndarray
+    scales: list[np.ndarray]
+    sigmas: list[np.ndarray]
+    groups: np.ndarray | None = None
+
+    def scores(self, scale: int) -> np.ndarray:
+        """Return ``|r_i(y)| / (sigma(y) g_i)`` (n, R)."""
+        return np.abs(self.residuals) / (self.sigmas[scale] * self.scales[scale])
+
+    @property
+    def independent(self) -> int:
+        """Number of independent functions, or groups of them."""
+        return len(self.residuals if self.groups is None else np.unique(self.groups))
 
 
 @dataclass(frozen=True)
@@ -126,26 +159,60 @@ class Bands:
         *,
         places: np.ndarray | None = None,
         widen: float = 1.0,
+        trials: Sequence[Trial] = (),
+        effective: float | None = None,
     ) -> Bands | None:
         """Return bands from residuals (n, R), NaN where unknown, and candidate scales g (n, 1 or R).
 
-        Of the scales that make bands for whole functions narrower than the first one's, the likeliest is
-        taken. Functions with the same number in `groups` (n,) are not independent. Columns with the same
-        number in `places` share one sigma; by default each has its own. None if fewer than two functions are
-        independent.
+        Scores are those of the functions in `trials`; without trials, those of the residuals themselves. Of
+        the scales that make bands for whole functions narrower than the first one's, the narrowest is taken,
+        without trials the likeliest. Functions with the same number in `groups` (n,) are not independent.
+        Columns with the same number in `places` share one sigma; by default each has its own. None if fewer
+        than two functions are independent. Sigma is as uncertain as that of `effective` independent
+        functions; by default all that are independent.
         """
         places = np.arange(residuals.shape[1]) if places is None else places
         numbers = np.arange(len(residuals)) if groups is None else np.unique(groups, return_inverse=True)[1]
         independent = int(numbers.max(initial=-1)) + 1
         if independent < 2:
             return None
-        # The scale is chosen by some of the places.
         few = slice(None, None, ceil(residuals.size / _MAX_VALUES))
+        if trials:
+            effective = effective or independent
+            return cls._of_trials(residuals, scales, numbers, places, widen, trials, effective, few)
+        # The scale is chosen by some of the places.
         best = _best_scale(residuals[:, few], [g[:, few] if g.shape[1] > 1 else g for g in scales], numbers)
         sigma, functions, scores = _scored(residuals / scales[best], numbers, places)
         scores = scores[:, few]
         points = np.quantile(scores[np.isfinite(scores)], np.linspace(0, 1, _LEVELS))
         return cls(sigma, functions, points, independent, best, widen)
+
+    @classmethod
+    def _of_trials(
+        cls,
+        residuals: np.ndarray,
+        scales: Sequence[np.ndarray],
+        numbers: np.ndarray,
+        places: np.ndarray,
+        widen: float,
+        trials: Sequence[Trial],
+        effective: float,
+        few: slice,
+    ) -> Bands:
+        independent = sum(trial.independent for trial in trials)
+        # All trials share the functions: sigma and q are each off by 1 / sqrt(2 effective) of themselves.
+        uncertain = 1 + 1 / np.sqrt(effective)
+        found, widths = [], []
+        for k, g in enumerate(scales):
+            sigma = sigma_of(residuals / g, numbers, places)
+            functions = np.sort(np.concatenate([trial.scores(k).max(axis=1) for trial in trials]))
+            found.append((sigma, uncertain * functions))
+            quantile = _quantile(functions, _COMPARED_AT, independent, at_most=True)
+            widths.append(quantile * float(np.mean(sigma) * np.mean(g)))
+        best = int(np.argmin([width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]))
+        scores = np.concatenate([trial.scores(best)[:, few].ravel() for trial in trials])
+        points = np.quantile(scores, np.linspace(0, 1, _LEVELS))
+        return cls(*found[best], points, independent, best, widen)
 
     def factor(self, coverage: float, of: str) -> float:
         """Return the factor q for a coverage of single values ("points") or whole functions ("function")."""
@@ -214,6 +281,11 @@ def _best_scale(residuals: np.ndarray, scales: list[np.ndarray], numbers: np.nda
         widths.append(quantile * float(np.mean(sigma * g)))
     narrow = [i == 0 or width <= _NARROWER * widths[0] for i, width in enumerate(widths)]
     return int(np.argmax(np.where(narrow, likely, -np.inf)))
+
+
+def sigma_of(residuals: np.ndarray, numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the scale of each place, from residuals (n, R) over their scale g."""
+    return _scored(residuals, numbers, places)[0]
 
 
 def _scored(

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh
 
-from elmonet.errors import ExtrapolationWarning, InputError, warn
+from elmonet.errors import ExtrapolationWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.linalg import gram, product
 
 _MAX_FINGERPRINTS = 100_000  # functions whose fingerprints are kept
@@ -19,6 +19,10 @@ _WIDE_MARGIN, _FEW_FUNCTIONS = (
     2.0,
     20,
 )  # the same, where so few training functions show little of what is usual
+_TAIL = (
+    3.0  # excess of a usual function, in units of the largest of a training function left out: heavy tails
+)
+_MIN_EXCESS = (0.1, 4.0)  # a, b: a + b / N of the range of N training values beyond it is usual (novelty.py)
 _NOISE = 1e-6  # part of the inputs' variance that counts as noise
 
 
@@ -91,13 +95,28 @@ def warn_of_extrapolation(outside: np.ndarray) -> None:
         )
 
 
+def warn_of_seen(seen: np.ndarray, purpose: str) -> None:
+    """Warn if some functions (n,) that should be new are training functions."""
+    if seen.any():
+        warn(
+            f"{int(seen.sum())} of {len(seen)} functions (the first: row {int(np.argmax(seen))}) are "
+            f"training functions, whose errors are too small: {purpose}.",
+            SeenFunctionsWarning,
+        )
+
+
 class Novelty:
-    """Leverage of a function among the training functions, relative to the largest of a training function.
+    """How unlike the training functions a function is: by leverage among them, and by excess beyond them.
 
     With the training inputs X (N, m), centred, and ``C = X'X + d`` (d a small part of its trace), a new
     function x has the leverage ``h = 1/N + x' C^-1 x``, the first term being that of the mean. A training
     function that is left out has ``h / (1 - h)``, with h its own. The novelty is the root of the ratio to the
     largest of these.
+
+    Leverage knows no ranges: a negative function is usual among the mean and the deviation of positive ones.
+    So the excess below all training values, as a part of their range at each sensor, in root mean square
+    over the sensors, is compared with three times the largest of a training function left out, but at least a
+    tenth of the range, more for few functions; likewise above. The novelty is the largest of the three.
     """
 
     def __init__(self, X: np.ndarray):
@@ -113,11 +132,26 @@ class Novelty:
         self.V = product(X.T, vectors[:, kept]) / np.sqrt(self.values) if wide else vectors[:, kept]
         h = np.minimum(self._leverage(X), 1 - 1e-12)
         self.largest = float(np.max(h / (1 - h))) or 1.0
+        # A function left out lies beyond the others only where it is the least or the largest of all.
+        X += self.mean
+        few = min(2, len(X))
+        low, high = (np.partition(side, few - 1, axis=0)[:few] for side in (X, -X))
+        self.range, others = np.stack([low[0], -high[0]]), np.stack([low[-1], -high[-1]])
+        beyond = [
+            _excess(X, others[0], self.range[1], below=True),
+            _excess(X, self.range[0], others[1], below=False),
+        ]
+        self.beyond = np.maximum(
+            [_TAIL * float(side.max()) for side in beyond], _MIN_EXCESS[0] + _MIN_EXCESS[1] / len(X)
+        )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the novelty (n,) of functions."""
-        X = X.reshape(len(X), -1).astype(np.float64, copy=False) - self.mean
-        return np.sqrt(self._leverage(X) / self.largest)
+        X = X.reshape(len(X), -1).astype(np.float64, copy=False)
+        found = np.sqrt(self._leverage(X - self.mean) / self.largest)
+        for below, limit in zip((True, False), self.beyond, strict=False):
+            found = np.maximum(found, _excess(X, *self.range, below=below) / limit)
+        return found
 
     def outside(self, X: np.ndarray) -> np.ndarray:
         """Return which functions (n,) lie well outside the training functions."""
@@ -130,6 +164,8 @@ class Novelty:
             "values": self.values,
             "V": self.V,
             "numbers": np.array([self.noise, self.largest, self.of_mean]),
+            "range": self.range,
+            "beyond": self.beyond,
         }
 
     @classmethod
@@ -139,9 +175,19 @@ class Novelty:
         novelty.mean, novelty.values, novelty.V = (arrays[name] for name in ("mean", "values", "V"))
         numbers = arrays["numbers"].tolist()
         novelty.noise, novelty.largest, novelty.of_mean = (*numbers, 0.0)[:3]  # 0.1 knew nothing of the last
+        novelty.range = arrays.get("range", np.zeros((2, len(novelty.mean))))
+        novelty.beyond = arrays.get("beyond", np.empty(0))  # 0.2 knew no ranges
         return novelty
 
     def _leverage(self, X: np.ndarray) -> np.ndarray:
         inside = product(X, self.V)
         outside = np.maximum(np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", inside, inside), 0)
         return self.of_mean + inside**2 @ (1 / (self.values + self.noise)) + outside / self.noise
+
+
+def _excess(X: np.ndarray, low: np.ndarray, high: np.ndarray, *, below: bool) -> np.ndarray:
+    """Return how far functions X (n, m) lie below or above ranges (m,), in their widths: RMS over sensors."""
+    width = high - low
+    beyond = np.maximum(low - X if below else X - high, 0)
+    parts = np.divide(beyond, width, out=np.zeros_like(beyond), where=width > 0)
+    return np.sqrt(np.einsum("ij,ij->i", parts, parts) / max(1, X.shape[1]))
