@@ -500,6 +500,7 @@ def test_groups_by_the_name_of_their_labels(ok, run, tmp_path):
     )
     out = ok("fit data.npz -o m.elmonet --groups run", *BUDGET)
     assert "10 groups" in out
+    assert "leave-group-out" in ok("fit data.npz -o m.elmonet --groups run --memory 1GB")
     assert json.loads(ok("info m.elmonet --json"))["error_kind"] == "leave-group-out"
     code, _, err = run(*["fit", "data.npz", "-o", "m.elmonet", "--groups", "rnu"])
     assert code == 1

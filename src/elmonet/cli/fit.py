@@ -137,10 +137,9 @@ def fit(
             time_budget,
             layers,
             missing=missing,
-            groups=groups,
             without_suspects=without_suspects,
         )
-        model = _fit_blocks(printer, data, options, block_options, features, seed)
+        model = _fit_blocks(printer, data, options, block_options, features, seed, groups)
     elif any(value is not None for value in (width, activation, scale)):
         _require_no_search("with --width, --activation or --scale", time_budget, layers)
         model = ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
@@ -187,7 +186,6 @@ def _require_no_search(
     layers: int | None,
     *,
     missing: str = "raise",
-    groups: str | None = None,
     without_suspects: bool = False,
 ) -> None:
     """Raise if an option was given that only the search has, or only a fit in memory."""
@@ -207,8 +205,6 @@ def _require_no_search(
         )
     if without_suspects:
         raise InputError("--without-suspects is for functions in memory; here they are read in blocks.")
-    if groups is not None:
-        raise InputError("--groups is for functions in memory; here they are read in blocks.")
 
 
 def _search(
@@ -365,10 +361,11 @@ def _fit_blocks(
     block_options: dict[str, Any],
     features: Any,
     seed: int,
+    groups: str | None,
 ) -> Any:
     """Fit random features to a file that is read in blocks."""
     from elmonet import ELMDeepONet, Linear, fit_blocks
-    from elmonet.cli.inputs import print_roles
+    from elmonet.cli.inputs import labels_from, print_roles
     from elmonet.data.reading import open_pairs
     from elmonet.progress import progress_bar
 
@@ -377,6 +374,8 @@ def _fit_blocks(
     functions, inputs, M = u.shape[0], tuple(u.shape[1:]), s.shape[1]
     components = f" with {plural(s.shape[2], 'component')}" if len(s.shape) > 2 else ""
     printer.line(f"{functions:,} functions, inputs {inputs}, outputs at {plural(M, 'point')}{components}")
+    labels = None if groups is None else labels_from(groups, path, options.get("max_bytes"))
+    block_options = block_options | {"groups": labels}
     model, begun = ELMDeepONet(Linear() + features, random_state=seed), perf_counter()
     with progress_bar() as progress:
         try:
