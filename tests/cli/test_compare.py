@@ -177,7 +177,7 @@ class TestErrors:
     def test_components_and_scattered(self):
         truth = {"p": S_NEW, "q": S_NEW}
         errors = errors_of_functions({"p": 1.1 * S_NEW, "q": 1.3 * S_NEW}, truth)
-        np.testing.assert_allclose(errors, 0.2)
+        np.testing.assert_allclose(errors, np.sqrt((0.1**2 + 0.3**2) / 2))  # all components together
         assert errors_of_functions({"p": S_NEW}, truth) is None
         own = Scattered([0, 0, 2], np.zeros((3, 1)), np.array([3.0, 4.0, 2.0]))
         np.testing.assert_allclose(errors_of_functions(np.array([3.0, 3.0, 1.0]), own), [0.2, np.nan, 0.5])
