@@ -57,7 +57,7 @@ def test_values_beyond_all_training_values_are_novel(seed):
     positive = np.abs(fields(200, seed)) + 0.1
     novelty = Novelty(positive)
     negative = novelty(-np.abs(fields(100, seed + 50)) - 0.1)
-    assert negative.min() > 1
+    assert negative.min() > 0.8
     assert np.mean(negative > 1.5) > 0.9
     assert np.median(novelty(fields(100, seed + 50))) > 1
     assert novelty.outside(np.abs(fields(300, seed + 90)) + 0.1).mean() <= 0.01

@@ -71,19 +71,20 @@ class OperatorErrorBars(BandErrorBars):
         trials, growth = cross_validated(model, residuals)
         held = residuals_between_levels(model) if trials else None
         between = 1.0 if held is None else growth_of(held, residuals)
+        assert model.solution.fit is not None
+        effective = effective_number(model.solution.fit)
         if growth > _MAX_GROWTH or between > _MAX_LEVEL_GROWTH:
             warn(
                 f"errors of functions left out together are {max(growth, between):.2g} times those of "
-                "functions left out one at a time: the expected error may be far too small, as it is if inputs lie on a grid. "
-                "Error bars come from functions left out together, and are wide. Add functions with "
-                "random inputs.",
+                "functions left out one at a time: the expected error may be far too small, as it is if "
+                "inputs lie on a grid. Error bars come from functions left out together, and are wide. Add "
+                "functions with random inputs.",
                 LeaveOneOutWarning,
             )
             held = residuals_of_parts(model, residuals) if held is None else held
-            bands = None if held is None else held.bands(slice(None))
+            bands = None if held is None else held.bands(slice(None), widen=1 + 1 / np.sqrt(effective))
             return None if bands is None else cls(bands, between=model.between_points)
-        some, fit = _enough(*residuals.values.shape), model.solution.fit
-        effective = None if fit is None else effective_number(fit)
+        some = _enough(*residuals.values.shape)
         bands = residuals.bands(some, _hidden(model), trials, effective)
         if bands is None:
             return None

@@ -280,7 +280,7 @@ def _refitted(model: FittedOperator, kept: np.ndarray) -> FittedOperator:
     """Return the fit with the same settings to some of the functions."""
     assert model.refit is not None
     assert model.training is not None
-    with warnings.catch_warnings():  # held-out points may lie outside those of the other functions
+    with warnings.catch_warnings():  # of fits that the user did not ask for
         warnings.simplefilter("ignore", NumericsWarning)
         return model.refit(model.training.of(np.flatnonzero(kept)))
 
@@ -318,7 +318,9 @@ def _residuals_of(model: FittedOperator, rows: np.ndarray, y: Any) -> np.ndarray
     if not isinstance(outputs, ScatteredForm):
         return outputs.target(y) - operator.at_training_points(Z)
     index, places, values = outputs.flattened(y)
-    predicted = operator.values(operator.coefficients(Z), outputs.scaled(places), index)
+    with warnings.catch_warnings():  # held-out points may lie outside those of the other functions
+        warnings.simplefilter("ignore", NumericsWarning)
+        predicted = operator.values(operator.coefficients(Z), outputs.scaled(places), index)
     return _side_by_side(values - predicted, index, places, outputs)
 
 
