@@ -42,7 +42,18 @@ NAMED = tuple(
 )
 SHORTEST = 30  # characters of a message that says something
 # What is drawn beyond the rest, by the names below in this file.
-WIDER = frozenset()
+WIDER = frozenset(
+    {
+        "weights in scaling",
+        "units of each input",
+        "masked arrays",
+        "gaps at one place",
+        "gaps and no penalty",
+        "one function",
+        "pickles",
+        "words as weights",
+    }
+)
 
 
 def examples(n):
@@ -408,8 +419,8 @@ class Plain:
             rounding = max(rounding, own * max(size, np.abs(y).max()))
             sure = sure and sure_here
         norms = np.linalg.norm(y, axis=1)
-        if y.shape[1] == 1:
-            relative_to = np.full(len(y), np.sqrt(np.mean(norms**2)) or 1.0)
+        if y.shape[1] == 1 and y.min() < 0 < y.max():
+            relative_to = np.full(len(y), np.sqrt(np.mean(norms**2)))
         else:
             rest = norms[norms > 0]
             relative_to = np.where(norms > 0, norms, np.sqrt(np.mean(rest**2)) if rest.size else 1.0)

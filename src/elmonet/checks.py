@@ -140,7 +140,9 @@ def outputs(y: Any, n_functions: int, gaps: bool = False) -> np.ndarray:
 
 def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
     """Return the weights of the functions (N,), non-negative and not all zero."""
-    given = np.asarray(plain(sample_weight), dtype=np.float64)
+    given = np.asarray(plain(sample_weight))
+    _numeric(given, "sample_weight")
+    given = given.astype(np.float64)
     if given.ndim == 0:
         given = np.full(n_functions, float(given))
     if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():

@@ -22,9 +22,7 @@ class Cholesky:
     """
 
     def __init__(self, K: np.ndarray, alpha: float):
-        self._potrs, self._trtrs, self._trtri, potrf = get_lapack_funcs(
-            ("potrs", "trtrs", "trtri", "potrf"), (K,)
-        )
+        (potrf,) = get_lapack_funcs(("potrf",), (K,))
         diagonal = K.diagonal() + alpha
         np.fill_diagonal(K, diagonal)
         self._L, failed = potrf(K, lower=True, overwrite_a=True, clean=False)
@@ -34,15 +32,19 @@ class Cholesky:
         pivots = np.abs(self._L.diagonal())
         self.condition = float(np.sqrt(diagonal.sum()) / pivots.min())  # an estimate
 
+    def _lapack(self, name: str) -> Any:
+        """Return a function of LAPACK; one that is kept could not be pickled."""
+        return get_lapack_funcs((name,), (self._L,))[0]
+
     def solve(self, X: np.ndarray) -> np.ndarray:
         """Return ``(K + alpha)^-1 X``."""
-        return self._potrs(self._L, X, lower=self._lower)[0]
+        return self._lapack("potrs")(self._L, X, lower=self._lower)[0]
 
     def half(self, X: np.ndarray, *, transposed: bool = False, shift: float = 0.0) -> np.ndarray:
         """Return ``(L + shift)^-1 X``, or the same with L' in place of L."""
         pivots = self._L.diagonal().copy()
         np.fill_diagonal(self._L, pivots + shift)
-        found = self._trtrs(self._L, X, lower=self._lower, trans=self._lower == transposed)[0]
+        found = self._lapack("trtrs")(self._L, X, lower=self._lower, trans=self._lower == transposed)[0]
         np.fill_diagonal(self._L, pivots)
         return found
 
@@ -54,7 +56,7 @@ class Cholesky:
         for own in blocks:
             L[own, own] = np.tril(L[own, own]) + np.tril(L[own, own], -1).T
             L[own, own.stop :] = L[own.stop :, own].T
-        inverse, _ = self._trtri(L, lower=True, overwrite_c=True)
+        inverse, _ = self._lapack("trtri")(L, lower=True, overwrite_c=True)
         columns = (np.tril(inverse[own.start :, own]) for own in blocks)
         found = np.concatenate([np.einsum("ki,ki->i", column, column) for column in columns])
         np.fill_diagonal(inverse, pivots)

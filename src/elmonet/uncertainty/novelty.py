@@ -129,7 +129,8 @@ class Novelty:
         self.noise = max(_NOISE * float(values.sum()), np.finfo(float).tiny)
         kept = values > self.noise
         self.values = values[kept]
-        self.V = product(X.T, vectors[:, kept]) / np.sqrt(self.values) if wide else vectors[:, kept]
+        V = product(X.T, vectors[:, kept]) / np.sqrt(self.values) if wide else vectors[:, kept]
+        self.V = np.ascontiguousarray(V)  # as a file keeps it, so that products round alike after loading
         h = np.minimum(self._leverage(X), 1 - 1e-12)
         self.largest = float(np.max(h / (1 - h))) or 1.0
         # A function left out lies beyond the others only where it is the least or the largest of all.
@@ -148,7 +149,9 @@ class Novelty:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the novelty (n,) of functions."""
         X = X.reshape(len(X), -1).astype(np.float64, copy=False)
-        found = np.sqrt(self._leverage(X - self.mean) / self.largest)
+        with np.errstate(over="ignore"):  # where all training functions are alike, any other is unlike them
+            leverage = np.minimum(self._leverage(X - self.mean) / self.largest, np.finfo(np.float64).max)
+        found = np.sqrt(leverage)
         for below, limit in zip((True, False), self.beyond, strict=False):
             found = np.maximum(found, _excess(X, *self.range, below=below) / limit)
         return found
