@@ -46,6 +46,8 @@ from elmonet.uncertainty.bands import ErrorBars, checked_coverage
 SOME_FORMS = frozenset({"plain", "named components", "grid", "float32"})
 NO_LAYERS = frozenset({"numbers", "scattered", "lists", "gaps", "sensors in another order"})
 
+pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.FewFunctionsWarning")
+
 
 @dataclass(frozen=True)
 class Estimator:

@@ -74,7 +74,7 @@ def test_the_expected_error_is_that_of_refits_without_each_function(unit, named,
         errors.append(relative_l2(prediction, some(np.array([i]))))
     model = fitted(np.arange(9))
     np.testing.assert_allclose(model.solution_.errors, errors, rtol=1e-6)
-    assert model.expected_error_ == pytest.approx(np.mean(errors), rel=1e-6)
+    assert model.expected_error_ == pytest.approx(np.average(errors, weights=weight), rel=1e-6)
 
 
 @pytest.mark.numerics

@@ -101,7 +101,7 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
     T = features_of(fit_map(trunk, P, G), P, "trunk")  # it learns through G G' only
-    sizes = outputs.reference(y)
+    sizes = outputs.reference(y, None if weights is None else weights**2)
     sizes = sizes if sizes is None or weights is None else sizes * weights
     groups = None if training.groups is None else training.groups.numbers
     solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors, roots=weights)

@@ -37,6 +37,8 @@ _PASSES = 3  # more searches among the others, once some are found
 _TAIL = 0.7  # quantile that, with the median, fits the tail
 _CHANCE = 0.001  # probability of accusing anyone if nobody is wrong
 _MOST = 0.25  # part of the functions that can be accused
+_LIKELY = 0.02  # the same for residuals above this many typical ones, which no tail of residuals reaches
+_HUGE = 50.0
 _MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
 _UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
 _MUCH_BETTER = 2.0  # distance to the own prediction, relative to that to another's, of a swapped output
@@ -338,7 +340,8 @@ def _outliers(sizes: np.ndarray) -> np.ndarray:
     possible = (count <= _MOST * n) & (logs >= np.log(_MIN_RATIO))
     group = count[possible & unlikely & gap].max(initial=0)
     wrong = np.zeros(n, bool)
-    wrong[order] = (count <= group) | (possible & (n * chance < _CHANCE))
+    limit = np.where(logs >= np.log(_HUGE), _LIKELY, _CHANCE)
+    wrong[order] = (count <= group) | (possible & (n * chance < limit))
     return wrong
 
 
@@ -368,7 +371,7 @@ def _has_spike(scaled: np.ndarray) -> np.ndarray:
     scale = max((high - low) / np.log(10), 1e-3)
     largest = np.log(np.maximum(np.nanmax(own, axis=1), np.finfo(float).tiny))
     chance = 0.01 * np.exp(-np.maximum(largest - high, 0) / scale)
-    return (len(values) * chance < _CHANCE) & (largest >= high + np.log(_MIN_RATIO))
+    return (len(values) * chance < _LIKELY) & (largest >= high + np.log(_MIN_RATIO))
 
 
 def _odd_sensors(X: np.ndarray) -> dict[int, tuple[int, float]]:

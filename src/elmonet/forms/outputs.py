@@ -170,7 +170,7 @@ class OutputForm:
 
     # Errors, in the user's units: all components together, as in `relative_l2`
 
-    def reference(self, rows: np.ndarray) -> np.ndarray | None:
+    def reference(self, rows: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
         """Return the sizes (N,) that errors of operator values are relative to in a solve; None: their own.
 
         A small error e of a logarithm is a relative error e of the output, whatever the logarithm is: so it
@@ -180,8 +180,8 @@ class OutputForm:
         if self.logs is not None or (self.centre is not None and self.components):
             return np.full(len(rows), np.sqrt(rows.shape[1]))
         if self.centre is not None:
-            return output_sizes(rows) / self.centre.scale[0]
-        return output_sizes(rows) if rows.shape[1] == 1 else None
+            return output_sizes(rows, weights) / self.centre.scale[0]
+        return output_sizes(rows, weights) if rows.shape[1] == 1 else None
 
     def in_units(self, rows: np.ndarray) -> np.ndarray:
         """Return rows (N, c M) in the user's units."""
