@@ -129,7 +129,8 @@ class Novelty:
         self.noise = max(_NOISE * float(values.sum()), np.finfo(float).tiny)
         kept = values > self.noise
         self.values = values[kept]
-        self.V = product(X.T, vectors[:, kept]) / np.sqrt(self.values) if wide else vectors[:, kept]
+        V = product(X.T, vectors[:, kept]) / np.sqrt(self.values) if wide else vectors[:, kept]
+        self.V = np.ascontiguousarray(V)  # as a file keeps it, so that products round alike after loading
         h = np.minimum(self._leverage(X), 1 - 1e-12)
         self.largest = float(np.max(h / (1 - h))) or 1.0
         # A function left out lies beyond the others only where it is the least or the largest of all.
