@@ -39,7 +39,11 @@ def readme():
 
 def error_bars():
     return fill_page(
-        "docs/error-bars.md", bands=tables.bands(), novelty=tables.novelty(), cost=tables.bands_cost()
+        "docs/error-bars.md",
+        bands=tables.bands(),
+        coverage=tables.coverage(),
+        novelty=tables.novelty(),
+        cost=tables.bands_cost(),
     )
 
 

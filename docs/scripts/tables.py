@@ -96,6 +96,32 @@ def bands():
     return markdown_table(columns, rows)
 
 
+COVERAGE_PROBLEMS = {
+    "ode": "nonlinear ODE, random functions",
+    "burgers": "Burgers, random functions",
+    "darcy": "Darcy, random images",
+    "oscillator": "oscillator, 4 numbers, Latin hypercube",
+    "boundary layer": "boundary layer, 3 numbers, Latin hypercube",
+    "bump": "moving bump, 2 numbers, full grid",
+    "holed_poisson": "domain with a hole (file), 2 numbers, part of a grid",
+}
+
+
+def coverage():
+    """Coverage of whole functions at 90 %, by problem and number of functions (error-bars.md)."""
+    results = load_results("coverage")
+    sizes = sorted({row["functions"] for row in results})
+    rows = []
+    for name, words in COVERAGE_PROBLEMS.items():
+        own = [row for row in results if row["problem"] == name]
+        cells = []
+        for n in sizes:
+            some = [row["inside"] for row in own if row["functions"] == n]
+            cells.append(f"{100 * sum(some) / len(some):.0f} % ({len(some)})" if some else "-")
+        rows.append((words, str(own[0]["points"]), *cells))
+    return markdown_table(("problem", "points", *(f"N = {n}" for n in sizes)), rows)
+
+
 def bands_cost():
     """Seconds and bytes that error bars add (error-bars.md)."""
     rows = []

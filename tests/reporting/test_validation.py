@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from elmonet import SLFN, ELMDeepONet, LayeredELMDeepONet, Legendre, Ridge, Scattered, problems, relative_l2
+from elmonet import (
+    SLFN,
+    ELMDeepONet,
+    FewFunctionsWarning,
+    LayeredELMDeepONet,
+    Legendre,
+    Ridge,
+    Scattered,
+    problems,
+    relative_l2,
+)
 from elmonet.reporting.data import report_data
 from elmonet.uncertainty.bands import Bands
 from elmonet.uncertainty.calibration import calibration_by_halves, calibration_of
@@ -87,7 +97,8 @@ def test_functions_held_out_of_layers_are_predicted_as_new_ones(data):
     (shown,) = found.examples["best"]
     np.testing.assert_allclose(shown.truth, data.s_train[row], rtol=1e-10)
     np.testing.assert_allclose(shown.predicted, model.predict(u[row : row + 1])[0], rtol=1e-10)
-    low, high = model.interval(u[row : row + 1], len(found.errors) / (len(found.errors) + 1), "function")
+    with pytest.warns(FewFunctionsWarning, match="rest on 4 independent functions"):
+        low, high = model.interval(u[row : row + 1], len(found.errors) / (len(found.errors) + 1), "function")
     np.testing.assert_allclose(shown.low, low[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(shown.high, high[0], rtol=1e-9, atol=1e-12)
 

@@ -26,7 +26,7 @@ from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
 from elmonet.uncertainty.novelty import fingerprints_of, warn_of_extrapolation, warn_of_seen
 
-_FEW = 20  # independent functions, below which bands for whole functions warn
+_FEW, _MOST = 20, 0.8  # independent functions below which bands for most whole functions warn
 
 
 class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
@@ -121,7 +121,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         bars = model.require_error_bars()
         q = bars.factor(coverage, of)
-        if of == "function" and bars.independent < _FEW:
+        if of == "function" and coverage >= _MOST and bars.independent < _FEW:
             off = np.sqrt(coverage * (1 - coverage) / (bars.independent + 2))  # of a beta distribution
             warn(
                 f"bands for whole functions rest on {bars.independent} independent functions: their coverage "
