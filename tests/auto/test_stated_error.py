@@ -289,6 +289,6 @@ def test_few_random_functions_are_not_described_with_confidence():
     with pytest.warns(LargeErrorWarning):
         model = AutoELMDeepONet(random_state=0).fit(u, s, points=X)
     text = " ".join(model.summary().split())
-    assert "Expected error: about 101 % of the size of the outputs: new functions are hardly" in text
+    assert "Expected error: about 100 % of the size of the outputs: new functions are hardly" in text
     assert "90 % interval: not known with fewer than 10 functions" in text
     assert "More sensors" not in text

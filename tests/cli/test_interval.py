@@ -164,7 +164,7 @@ class TestPlot:
             save(axes, out)
 
         save = picture._save
-        monkeypatch.setattr(picture, "_save", keep)
+        monkeypatch.setattr(picture, "save_picture", keep)
 
     def test_on_a_line(self, ok, tmp_path):
         out = ok(f"plot m.elmonet known.npz -o {tmp_path}/p.png --interval 0.8 --function 3")

@@ -295,7 +295,7 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     keys = {"kind", "path", "bytes", "format", "arrays", "skipped", "roles", "reasons", "error"}
     assert found.keys() == keys
     errors = {"expected_error", "expected_error_interval", "error_kind", "loo_error"}
-    keys = errors | {"understood", "test_error", "test_coverage", "seconds", "wrote"}
+    keys = errors | {"error_quantiles", "understood", "test_error", "test_coverage", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys | {"summary", "leaderboard"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys | {"alpha"}
     keys = errors | {"understood", "functions", "alpha", "rate", "seconds", "wrote"}
@@ -321,6 +321,7 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     assert found["shapes"] == {"s": [5, 100]}
     keys = {"function", "training_function", "error", "wrote"}
     assert told("plot m.elmonet d.npz -o p.png").keys() == keys
+    assert told("check d.npz").keys() == {"understood", "functions", "suspects"}
     found = told("convert d.npz d.mat")
     assert found.keys() == {"understood", "arrays", "wrote"}
     assert found["arrays"]["u_train"] == [20, 100]

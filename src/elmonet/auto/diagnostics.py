@@ -13,7 +13,7 @@ from elmonet.forms.training import Training
 from elmonet.forms.transforms import of_order_one
 from elmonet.linalg import product
 from elmonet.metrics import function_norms, reference_norms
-from elmonet.summary import Fact, percent
+from elmonet.summary import Fact, percent, plural
 from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT, USELESS, ErrorEstimate
 
 _REPEAT_DIGITS = 10  # inputs that agree in this many digits of the largest value are repeats
@@ -242,7 +242,8 @@ def recommendations(search: Search, best: Trial, expected: ErrorEstimate, narrow
 def _more_functions(search: Search, best: Trial, optimism: float) -> tuple[Fact, ...]:
     """Report whether more functions would help, from the learning curve of the best kind of branch."""
     if len(search.X) < _UNCERTAIN_BELOW:
-        text = f"would help most. With {len(search.X)} functions, the choice of the model is uncertain"
+        count = plural(len(search.X), "function")
+        text = f"would help most. With {count}, the choice of the model is uncertain"
         if optimism:
             text += f": the expected error includes {percent(optimism, 1)} for that"
         return (Fact("More functions", text),)
