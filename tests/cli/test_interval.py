@@ -163,7 +163,7 @@ class TestPlot:
             self.legends.append([] if legend is None else [text.get_text() for text in legend.get_texts()])
             save(axes, out)
 
-        save = picture._save
+        save = picture.save_picture
         monkeypatch.setattr(picture, "save_picture", keep)
 
     def test_on_a_line(self, ok, tmp_path):

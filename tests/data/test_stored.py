@@ -62,7 +62,7 @@ def test_what_cannot_be_opened(tmp_path):
     with pytest.raises(FileError, match="holds neither npy files nor a zarr group"):
         open_pairs(tmp_path / "empty")
     np.save(tmp_path / "empty" / "u.npy", np.array([{}], object), allow_pickle=True)
-    with pytest.raises(InputError, match="There are: none at all"):  # the pickled dict is empty
+    with pytest.raises(InputError, match="holds no array of numbers"):  # the pickled dict is empty
         open_pairs(tmp_path / "empty")
     pytest.importorskip("h5py")
     (tmp_path / "data.h5").write_bytes(b"not this")

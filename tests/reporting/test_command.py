@@ -41,7 +41,7 @@ def test_for_programs_and_with_given_features(run):
 
 @pytest.mark.parametrize(
     ("place", "said"),
-    [("m.elmonet", "name two files"), ("nowhere/fit.html", "no folder"), (HOSTILE, "input")],
+    [("m.elmonet", "must be different files"), ("nowhere/fit.html", "no folder"), (HOSTILE, "input")],
 )
 def test_wrong_places_are_refused_before_the_fit(run, tmp_path, place, said):
     code, _, error = run("fit", HOSTILE, "-o", "m.elmonet", "--report", place)
