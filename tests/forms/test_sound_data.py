@@ -375,3 +375,11 @@ def test_nearly_equal_candidates_are_suggested_once():
     assert sorted(model.suggest(pool, n=5)) == list(range(5))
     with pytest.raises(InputError, match=r"only 5 are neither .* nor repeats of others, exactly or nearly"):
         model.suggest(pool, n=6)
+
+
+def test_the_automatic_choice_centres_components_with_an_offset():
+    errors = {}
+    for offset in (0.0, 1e5):
+        model = AutoELMDeepONet(layers=0, random_state=0).fit(U, {"v": S, "p": S**2 + offset}, points=P)
+        errors[offset] = relative_l2(model.predict(NEW)["p"] - offset, TRUE**2)
+    assert errors[1e5] < 1.25 * errors[0.0]
