@@ -104,7 +104,10 @@ def transforms(
     outputs = [bool(log_outputs)]
     if log_outputs is None and positive:
         outputs = [False, True]
-    settings = [(a, b, c) for a in inputs for b in outputs for c in (True, False)]
+    # Components that are centred count in units of their variation: only with them all errors are alike.
+    form = training.outputs.prepared(training.y, training.counts, logarithms=False, scale=True)
+    scaled = (True,) if form.components and form.centre is not None else (True, False)
+    settings = [(a, b, c) for a in inputs for b in outputs for c in scaled]
     return [{"log_inputs": a, "log_outputs": b, "scale_inputs": c} for a, b, c in settings]
 
 

@@ -121,9 +121,6 @@ class TransformedData:
         if self.outputs.logs is not None:
             errors = stated = self.outputs.errors(product(modes, solution.left_out()).T, self.y)
         elif self.outputs.components:
-            if self.outputs.centre is not None:  # relative to the components themselves, as where it is None
-                residuals = self.outputs.values(product(modes, solution.left_out()).T) - self.y
-                errors = function_norms(residuals) / output_sizes(self.y)
             residuals = product(self._units[0], coordinates - solution.left_out()).T
             stated = function_norms(residuals) / self._units[1]
         return Evaluation(features, branch, factors, solution, errors, stated)
