@@ -966,7 +966,8 @@ def test_a_file_keeps_everything(case):
     if "novelty" not in case.entry.lacks:
         assert_same(again.novelty(data.new), model.novelty(data.new))
     assert_same(again.suggest(data.new, 3), model.suggest(data.new, 3))
-    assert again.summary() == model.summary()
+    # Suspects are judged by the training functions, which a file does not hold.
+    assert again.summary() == str(model._fitted().summary)
     for attribute in ATTRIBUTES:
         if attribute not in ("inputs_", "outputs_", "points_"):
             assert getattr(again, attribute) == getattr(model, attribute)

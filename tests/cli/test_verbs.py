@@ -298,7 +298,7 @@ def test_every_verb_tells_programs_one_object(ok, tmp_path):
     keys = errors | {"error_quantiles", "understood", "test_error", "test_coverage", "seconds", "wrote"}
     assert told("fit d.npz -o m.elmonet", *BUDGET).keys() == keys | {"summary", "leaderboard"}
     assert told("fit d.npz -o b.elmonet --width 20").keys() == keys | {"alpha"}
-    keys = errors | {"understood", "functions", "alpha", "rate", "seconds", "wrote"}
+    keys = errors | {"error_quantiles", "understood", "functions", "alpha", "rate", "seconds", "wrote"}
     assert told("fit d.npz -o b.elmonet --width 20 --memory 1GB").keys() == keys
     model = told("info m.elmonet")
     assert model["kind"] == "model"

@@ -72,7 +72,7 @@ def register_reader(
     >>> _ = file.write_text("1 2 3 4")
     >>> from elmonet import read
     >>> read(file)
-    OperatorData 'a': 1 functions
+    OperatorData 'a': 1 function
       u (N, 2) -> s (N, 2)
     """
     endings = tuple(f".{ending.lower().lstrip('.')}" for ending in endings)
