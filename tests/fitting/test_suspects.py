@@ -142,6 +142,17 @@ def test_units_offsets_and_order_do_not_matter(ode):
     assert set(order[permuted.functions]) == set(found.functions)
 
 
+@pytest.mark.parametrize("settings", [{}, {"log_outputs": True}])
+def test_outputs_far_from_zero(ode, settings):
+    """Centred outputs and logarithms: each fit has units of its own."""
+    u, s, points = ode
+    rng = np.random.default_rng(0)
+    bad = rng.permutation(N)[:5]
+    y = spoilt("swapped", s, bad, rng) + 20.0
+    model = ELMDeepONet(InfiniteWidth("rbf", 0.03), random_state=0, **settings).fit(u, y, points=points)
+    assert set(model.suspects().functions) == set(bad)
+
+
 def test_rows_are_those_of_the_data_given(ode):
     u, s, points = ode
     y = s.copy()

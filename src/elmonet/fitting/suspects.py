@@ -37,8 +37,8 @@ _PASSES = 3  # more searches among the others, once some are found
 _TAIL = 0.7  # quantile that, with the median, fits the tail
 _CHANCE = 0.001  # probability of accusing anyone if nobody is wrong
 _MOST = 0.25  # part of the functions that can be accused
-_LIKELY = 0.02  # the same for residuals above this many typical ones, which no tail of residuals reaches
-_HUGE = 50.0
+_HUGE = 50.0  # the same as _MIN_RATIO, for residuals that no tail of right pairs reaches
+_LIKELY = 0.02  # the same as _CHANCE, for these
 _MIN_RATIO = 4.0  # residual of a suspect, in units of a typical one
 _UNEXPLAINED = 0.35  # of a residual that may be left where a reason explains it
 _MUCH_BETTER = 2.0  # distance to the own prediction, relative to that to another's, of a swapped output
@@ -265,7 +265,11 @@ def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> 
         kept = np.sort(trusted[: len(trusted) - int(_ASIDE * len(trusted))])
         with warnings.catch_warnings():  # what the fit had to say was said of all functions
             warnings.simplefilter("ignore")
-            values, deviation = _judged_by(model.again(training.of(kept)), training, kept)
+            fit = model.again(training.of(kept))
+            values, deviation = _judged_by(fit, training, kept)
+        if model.outputs.logs is not None or model.outputs.centre is not None:  # from the units of that fit
+            predicted = fit.outputs.values(fit.outputs.target(y) - values)
+            values = model.outputs.target(y) - model.outputs.target(predicted)
     # Beside rounding, residuals are compared with each other alone.
     floor = np.sqrt(np.finfo(model.outputs.dtype).eps) * np.sqrt(np.nanmean(y**2))
     counts = np.sqrt(np.nanmean((y - predicted) ** 2, axis=1)) > floor
