@@ -7,6 +7,7 @@ Each pair is fitted once; tests that change a model work on a copy.
 import copy
 import inspect
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -892,6 +893,22 @@ def test_training_functions_are_known_again(case):
     assert found.dtype == bool
     assert found.all()
     assert not case.model.is_training_function(case.data.new).any()
+
+
+@each(FITTED + LOADED)
+def test_suspects(case):
+    try:
+        found = case.model.suspects()
+    except InputError as error:  # of layers from nothing, solvers without errors, files, few functions
+        known = re.search("by a global model|leaves no function out|at least 20 functions", str(error))
+        if known is None or ((case.name, case.form) == ("global", "plain") and case not in LOADED):
+            raise
+        return
+    assert found.n == case.data.count == len(found.keep)
+    assert len(found) == len(found.scores) == len(found.reasons) == len(found.kinds) <= 2
+    assert found.keep.sum() == found.n - len(found)
+    assert len(found.residuals) == len(found.judged) <= found.n
+    assert np.isfinite(found.residuals).all()
 
 
 @each(FITTED + LOADED)

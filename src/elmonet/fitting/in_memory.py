@@ -101,7 +101,8 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         weights = weights.astype(Z.dtype)
         B, G = B * weights, G * weights
     T = features_of(fit_map(trunk, P, G), P, "trunk")  # it learns through G G' only
-    sizes = outputs.reference(y, None if weights is None else weights**2)
+    counts = None if weights is None else weights**2
+    sizes = outputs.reference(y, counts)
     sizes = sizes if sizes is None or weights is None else sizes * weights
     groups = None if training.groups is None else training.groups.numbers
     solution = solve(solver, T, B, G, sizes=sizes, groups=groups, factors=factors, roots=weights)
@@ -118,7 +119,6 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
     if solution.error_kind in LEFT_OUT and (transformed or outputs.components):
         left_out = solution.left_out().T
         left_out = left_out if weights is None else left_out / weights[:, None]
-        counts = None if weights is None else weights**2
         errors, each = outputs.errors(left_out, y), outputs.component_errors(left_out, y, counts)
         expected = float(np.average(errors, weights=counts))
         solution = replace(solution, expected_error=expected, errors=errors, component_errors=each)
