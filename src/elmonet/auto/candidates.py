@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from elmonet.features import CNN, MLP, SLFN, InfiniteWidth, Linear
+from elmonet.forms.inputs import InputForm
+from elmonet.forms.parts import InputPart, parts_of_settings, positive_by_nature
 from elmonet.forms.training import Training
 
 _KERNEL_SCALES = (0.03, 0.1, 0.3, 1.0, 3.0)
@@ -20,7 +22,6 @@ _NETWORKS = {  # activation and distribution of the weights
     "relu-net": ("relu", "uniform"),
 }
 _CONSTANT_SCALE = 1e-9  # a kernel of this scale is one everywhere
-_LOG_TAIL = 6.0  # standard deviations between the mean and the smallest logarithm of positive inputs, at most
 _FIRST_STEP = 1.4  # factor from a single scale to its first neighbour
 _SAME_SCALE = 1.03  # scales within this factor count as equal
 
@@ -89,37 +90,70 @@ class Candidate:
         return " and ".join(["a linear map"] * self.linear + parts)
 
 
+@dataclass(frozen=True)
+class Transform:
+    """How the data are transformed before branch and trunk see them, as settings of `ELMDeepONet`.
+
+    Attributes
+    ----------
+    log_outputs, scale_inputs : as in `ELMDeepONet`.
+    parts : the parts of the inputs, and how the branch sees each; None: all as they are.
+    metric : matrix that inputs are multiplied by; None for none.
+    """
+
+    log_outputs: bool
+    scale_inputs: bool
+    parts: tuple[InputPart, ...] | None = None
+    metric: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def logarithms(self) -> list[str]:
+        """Names of the parts whose logarithms are taken."""
+        return [part.name for part in self.parts or () if part.logarithm]
+
+    @property
+    def learned(self) -> bool:
+        """Whether scales of parts or a metric were learned from the training functions."""
+        parts = self.parts or ()
+        return self.metric is not None or any(r != 1 for part in parts for r in part.relevance)
+
+    def settings(self, inputs: InputForm) -> dict[str, Any]:
+        """Return the settings of an `ELMDeepONet` for inputs of this form."""
+        own: dict[str, Any] = {"log_outputs": self.log_outputs, "scale_inputs": self.scale_inputs}
+        if self.parts == parts_of_settings(None, True, inputs.whole_parts()):
+            return own | {"log_inputs": True, "metric": self.metric}
+        return own | {"parts": self.parts, "metric": self.metric}
+
+    def row(self) -> dict[str, Any]:
+        """Return the entries of a row of the leaderboard."""
+        names = self.logarithms
+        log_inputs = ", ".join(names) if self.parts and len(names) < len(self.parts) else bool(names)
+        own = {"log_inputs": log_inputs or False, "scale_inputs": self.scale_inputs}
+        return own | {"log_outputs": self.log_outputs}
+
+
 def transforms(
-    training: Training, log_inputs: bool | None = None, log_outputs: bool | None = None
-) -> list[dict[str, bool]]:
-    """Return the transforms to try, as settings of `ELMDeepONet`.
+    training: Training,
+    log_inputs: bool | Mapping[str, bool] | None = None,
+    log_outputs: bool | None = None,
+) -> list[Transform]:
+    """Return the transforms to begin with.
 
     Logarithms are tried as given; None: with and without them, where the data allow it.
     """
     zero = (training.y == 0).all(axis=0)
     positive = bool((training.y[:, ~zero] > 0).all()) and not zero.all() and not training.outputs.components
-    inputs = [bool(log_inputs)]
-    if log_inputs is None and _positive_by_nature(training.X):
-        inputs = [False, True]
+    parts = training.inputs.whole_parts()
+    inputs = [parts_of_settings(None, log_inputs or False, parts)]
+    if log_inputs is None and positive_by_nature(training.X):
+        inputs.append(parts_of_settings(None, True, parts))
     outputs = [bool(log_outputs)]
     if log_outputs is None and positive:
         outputs = [False, True]
     # Components that are centred count in units of their variation: only with them all errors are alike.
     form = training.outputs.prepared(training.y, training.counts, logarithms=False, scale=True)
     scaled = (True,) if form.components and form.centre is not None else (True, False)
-    settings = [(a, b, c) for a in inputs for b in outputs for c in scaled]
-    return [{"log_inputs": a, "log_outputs": b, "scale_inputs": c} for a, b, c in settings]
-
-
-def _positive_by_nature(X: np.ndarray) -> bool:
-    """Whether inputs vary by factors, with no value much closer to zero than the others.
-
-    Logarithms of values that may as well be zero or negative have a long left tail.
-    """
-    if not (X > 0).all() or X.max() <= 2 * X.min():
-        return False
-    logarithms = np.log(X)
-    return bool(logarithms.mean() - logarithms.min() <= _LOG_TAIL * logarithms.std())
+    return [Transform(b, c, a) for a in inputs for b in outputs for c in scaled]
 
 
 def probes() -> list[Candidate]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.auto.relevance import number_of_folds
 from elmonet.auto.search import Search, Trial
-from elmonet.auto.transformed_data import TransformedData
+from elmonet.auto.transformed_data import TransformedData, errors_of
 from elmonet.errors import NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
-from elmonet.metrics import function_norms, output_sizes
 from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate
 
 EXACT = 1e-8  # relative error below which nothing is left to gain
@@ -60,8 +60,13 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
         curve = LearningCurve(independent // 2, half, independent - 1, float(np.mean(errors)))
         one_more = (1 - 1 / independent) ** curve.rate
     hidden = optimism(search, best)
-    error = one_more * float(np.mean(errors)) + hidden
     rate = None if curve is None else curve.rate
+    if search.checked is not None:  # left out of learning scales or a metric as well, by a fit to fewer
+        fewer = 1 - 1 / number_of_folds(N)
+        hidden = max(
+            hidden, float(np.mean(search.checked)) * fewer ** (rate or 0.0) - one_more * np.mean(errors)
+        )
+    error = one_more * float(np.mean(errors)) + hidden
     components = before.components
     if components and before.error:
         components = tuple((name, own * error / before.error) for name, own in components)
@@ -146,12 +151,11 @@ def _groups(search: Search) -> np.ndarray:
 def _errors(search: Search, trial: Trial, left_out: list[np.ndarray]) -> np.ndarray:
     """Return the mean error of each function (N,) over the refits without it; `left_out` are masks (N,)."""
     training, transform = search.training, search.transforms[trial.transform]
-    norms, in_units = np.zeros(len(training.X)), training.outputs.in_units
+    errors = np.zeros(len(training.X))
     for out in left_out:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
             data = TransformedData(training.of(np.flatnonzero(~out)), transform)
             model = data.model(trial.candidate, search.seed)
-        residuals = model._fitted().at_training_points(training.X[out]) - training.y[out]
-        norms[out] += function_norms(in_units(residuals))
-    return norms / np.sum(left_out, axis=0) / output_sizes(in_units(training.y))
+        errors[out] += errors_of(model, training, out)
+    return errors / np.sum(left_out, axis=0)

@@ -54,7 +54,7 @@ class AutoELMDeepONet(OperatorEstimator):
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     log_inputs, log_outputs : False does not try logarithms, True tries nothing else. None tries them where
         all values are positive; for inputs, only where all are so far above zero that new inputs can be
-        expected to be positive too.
+        expected to be positive too. For several inputs, `log_inputs` may be a dictionary by their names.
     missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     points : where the outputs are known, if not given to `fit`.
     random_state : seed; the same seed gives the same choice, unless the time budget ends the search.
@@ -87,7 +87,7 @@ class AutoELMDeepONet(OperatorEstimator):
         time_budget: float | None = None,
         n_jobs: int = 1,
         progress: Any = False,
-        log_inputs: bool | None = None,
+        log_inputs: bool | dict[str, bool] | None = None,
         log_outputs: bool | None = None,
         missing: str = "raise",
         points: Any = None,

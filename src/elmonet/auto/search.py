@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -13,12 +14,15 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from elmonet.auto.candidates import Candidate, branches, next_scale, probes, transforms
+from elmonet.auto.relevance import METRIC_KERNELS, Relevance, held_out_errors, learn_metric, learn_parts
 from elmonet.auto.transformed_data import Evaluation, TransformedData
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import Legendre
 from elmonet.fitting.incomplete import degrees
 from elmonet.forms.inputs import InputForm
+from elmonet.forms.parts import InputPart, sizes_vary
 from elmonet.forms.training import Training
+from elmonet.uncertainty.error_estimate import USELESS
 
 _FIRST_ROUND = 300  # functions on which all candidates are tried
 _SLOW_ROUND = 2000  # functions beyond which a trial takes long
@@ -32,6 +36,11 @@ _NEGLIGIBLE_MODES = 1e-4  # part of the least error that the outputs' last modes
 _GAIN = 0.99  # a slow trial must reduce the error below this part to be followed by another
 _REFINEMENTS = 4  # scales tried around the best one, per round
 _RANK_FROM = 100  # functions from which on the number of output modes is chosen
+_SIZES_VARY = 10.0  # ratio of amplitudes of a single input function, from which on they are split off
+_METRIC_FROM = 100  # functions from which on a metric is learned
+_METRIC_COLUMNS = 3, 1000  # least and most columns of inputs for which it is
+_SCALES_AGAIN = 0.5, 0.7, 1.0, 1.4, 2.0  # factors on the scale of a branch that is chosen again
+_CHECKED_GAIN = 0.97  # error of functions left out of learning, relative to that without it, at most
 _UNALIGNED_FUNCTIONS = 400  # functions on which branches are compared, for outputs with gaps or scattered
 _UNALIGNED_DEGREE = 8  # largest degree of the trunk with which they are compared
 
@@ -81,7 +90,7 @@ class Search:
         time_budget: float | None,
         n_jobs: int,
         progress: Callable[[str, float, float], None] | None,
-        log_inputs: bool | None = None,
+        log_inputs: bool | Mapping[str, bool] | None = None,
         log_outputs: bool | None = None,
     ):
         self.training, self.X, self.y = training, training.X, training.y
@@ -91,6 +100,10 @@ class Search:
         self.rounds = _rounds(len(self.X))
         self.order = np.random.default_rng(seed).permutation(len(self.X))
         self.transforms = transforms(training, log_inputs, log_outputs)
+        self.parts = training.inputs.found_parts(training.X)
+        self.checked: np.ndarray | None = None  # (N,), errors of functions left out of all that was learned
+        self._fixed = _fixed_parts(self.parts, log_inputs)
+        self._learned: dict[int, Callable[[Training], Relevance]] = {}  # how transforms were learned
         self.trials: list[Trial] = []
         self._started = False  # whether a trial of this round was: one is, even if time is up
         self._data: dict[tuple[int, int], TransformedData] = {}
@@ -103,6 +116,7 @@ class Search:
         self._report("testing transforms", 0.0, 1.0)
         every = range(len(self.transforms))
         self._try([(transform, probe) for transform in every for probe in probes()], first_round)
+        self._learn_parts(first_round)
         best_transforms = self._ranked(first_round, lambda trial: trial.transform)[:_TRANSFORMS]
         first, *others = [trial.transform for trial in best_transforms]
         self._report(f"trying branches on {first_round} functions", 0.1, 1.0)
@@ -111,6 +125,9 @@ class Search:
         self._try([(other, trial.candidate) for other in others for trial in promising], first_round)
         for trial in self._promising(first_round, _KINDS):
             self._refine(trial)
+        self._learn_metric(first_round)
+        if not later_rounds:
+            self._check_learned()
         before = first_round
         for i, functions in enumerate(later_rounds, start=1):
             promising = self._promising(before, _KINDS if functions <= _SLOW_ROUND else _KINDS_SLOW)
@@ -121,7 +138,7 @@ class Search:
             self._try([(trial.transform, trial.candidate) for trial in promising], functions)
             self._refine(self._ranked(functions)[0])
             before = functions
-        best = self._ranked(self.trials[-1].functions)[0]
+        best = self._ranked(before)[0]
         if not later_rounds:  # a learning curve needs a trial on fewer functions
             self._try([(best.transform, best.candidate)], (len(self.X) + 1) // 2)
         return best
@@ -154,7 +171,7 @@ class Search:
         return [
             {
                 "branch": str(trial.candidate),
-                **self.transforms[trial.transform],
+                **self.transforms[trial.transform].row(),
                 "functions": trial.functions,
                 "error": trial.stated_error,
                 "loo_error": trial.stated_error,  # its name in 0.1
@@ -169,7 +186,7 @@ class Search:
 
         None where that would leave fewer than four sensors, or patches of another kind.
         """
-        if self.training.inputs.names is not None:  # several functions side by side
+        if len(self.parts) > 1 or self.transforms[best.transform].learned:  # several parts side by side
             return None
         axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
         halves: Any = (..., *[slice(None, None, 2)] * axes)
@@ -187,6 +204,70 @@ class Search:
 
         every = next(known, None)
         return error(some.X) if every is None else every, error(some.X[halves])
+
+    def _learn_parts(self, functions: int) -> None:
+        """Add transforms that treat each part of the inputs by itself, for inputs that have parts."""
+        if len(self.parts) == 1 and not sizes_vary(self.X, _SIZES_VARY):
+            return
+        ranked = self._ranked(functions, lambda trial: self.transforms[trial.transform].log_outputs)
+        close = [trial for trial in ranked if trial.error <= _DROPPED_ABOVE * ranked[0].error]
+        for base in [self.transforms[trial.transform] for trial in close]:
+            if perf_counter() > self.deadline:
+                return
+            self._report("learning the scale of each part of the inputs", 0.05, 1.0)
+            self._try_learned(partial(learn_parts, base=base, parts=self.parts, fixed=self._fixed), functions)
+
+    def _learn_metric(self, functions: int) -> None:
+        """Add a transform with a metric from the gradients of the best kernel, and try that kernel."""
+        ranked = self._ranked(functions)
+        kernels = [trial for trial in ranked if trial.candidate.family in METRIC_KERNELS]
+        if not kernels or functions < _METRIC_FROM or not _FINE_ERROR < ranked[0].error < USELESS:
+            return
+        best = kernels[0]
+        columns = self.data(best.transform, functions).Z[0].size
+        if not _METRIC_COLUMNS[0] <= columns <= _METRIC_COLUMNS[1] or perf_counter() > self.deadline:
+            return
+        self._report("learning a metric of the inputs", 0.15, 1.0)
+        transform = self.transforms[best.transform]
+        learn = self._learned.get(best.transform, lambda training: Relevance(transform, [best.candidate]))
+        self._try_learned(partial(learn_metric, learn=learn, seed=self.seed), functions)
+        self._refine(min(self._trials_of(len(self.transforms) - 1), key=lambda trial: trial.error))
+
+    def _try_learned(self, learn: Callable[[Training], Relevance], functions: int) -> None:
+        """Learn a transform from the first functions, and try its candidates and the probes with it."""
+        found = learn(self._first(functions))
+        number = len(self.transforms)
+        self.transforms.append(found.transform)
+        self._learned[number] = learn
+        self._try([(number, branch) for branch in [*probes(), *found.candidates]], functions)
+
+    def _check_learned(self) -> None:
+        """Keep what was learned of the inputs only if functions left out of learning it gain.
+
+        With few functions, many scales can be chosen so that each function left out is predicted well by
+        chance. So all is learned again without the functions that are then predicted.
+        """
+        ranked = self._ranked(self.rounds[0])
+        best, plain = ranked[0], [trial for trial in ranked if trial.transform not in self._learned]
+        if best.transform not in self._learned or not plain or perf_counter() > self.deadline:
+            return
+        rival = plain[0]
+        scales = [rival.candidate.at(rival.candidate.scale * factor) for factor in _SCALES_AGAIN]
+        before = Relevance(
+            self.transforms[rival.transform], scales if rival.candidate.has_scale else [rival.candidate]
+        )
+        self._report("checking what was learned of the inputs", 0.18, 1.0)
+        learned, without = (
+            held_out_errors(self.training, self.seed, learn)
+            for learn in (self._learned[best.transform], lambda training: before)
+        )
+        if np.mean(learned) < _CHECKED_GAIN * np.mean(without):
+            self.checked = learned
+        else:
+            self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
+
+    def _trials_of(self, transform: int) -> list[Trial]:
+        return [trial for trial in self.trials if trial.transform == transform]
 
     def _first(self, functions: int) -> Training:
         """Return so many functions in random order; all in their own order in the last of several rounds.
@@ -216,12 +297,16 @@ class Search:
         Kernel features come from a Gram matrix, with half of the digits that network features have. For the
         smoothest operators that decides, but only once there are enough functions: so the best network stays.
         """
-        kinds = self._ranked(functions, lambda trial: trial.kind[1])  # each with its best transform
+        kinds = self._ranked(functions, lambda trial: (trial.kind[1], trial.transform in self._learned))
         least = kinds[0].error
         close = [trial for trial in kinds[:count] if trial.error <= _DROPPED_ABOVE * least]
         networks = [trial for trial in kinds if trial.candidate.width]
+        # The functions from which scales were learned are the same on which they are compared so far.
+        learned = kinds[0].transform in self._learned
+        rivals = [trial for trial in kinds if learned and trial.transform not in self._learned][:1]
+        rivals = [trial for trial in rivals if trial.error <= _DROPPED_ABOVE * least]
         finer = networks[:1] if _ROUNDING < least < _FINE_ERROR else []
-        return list(dict.fromkeys([*close, *finer]))
+        return list(dict.fromkeys([*close, *finer, *rivals]))
 
     def _try(self, pairs: Iterable[tuple[int, Candidate]], functions: int) -> None:
         """Try pairs of transform and candidate that were not tried yet."""
@@ -266,6 +351,17 @@ class Search:
         return list(first.values())
 
 
+def _fixed_parts(
+    parts: tuple[InputPart, ...], log_inputs: bool | Mapping[str, bool] | None
+) -> tuple[str, ...]:
+    """Return the names of the parts for which `log_inputs` says what to do."""
+    if log_inputs is None:
+        return ()
+    if not isinstance(log_inputs, Mapping):
+        return tuple(part.name for part in parts)
+    return tuple(part.name for part in parts if part.name.split("[")[0] in map(str, log_inputs))
+
+
 def _rounds(n: int) -> list[int]:
     """Return the numbers of functions in the rounds, each about four times the last, up to all n."""
     rounds = [n]
@@ -295,7 +391,7 @@ def choose_unaligned(
         *(Candidate(family, scale, True) for family in ("rbf", "matern52") for scale in (0.1, 0.3, 1.0)),
         Candidate("tanh", 0.5, True, 1000),
     ]
-    Z = few.inputs.prepared(few.X, logarithms=False, scale=True).seen(few.X)
+    Z = few.inputs.prepared(few.X, parts=None, scale=True).seen(few.X)
     spread = float(np.std(Z)) or 1.0
 
     def fitted(candidate: Candidate, trunk: Any, training: Training) -> tuple[ELMDeepONet, dict[str, Any]]:

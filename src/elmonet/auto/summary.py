@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmonet.auto.candidates import Transform
 from elmonet.auto.diagnostics import Repeats, narrow_span, noise_facts, recommendations, relative_noise
 from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
@@ -123,8 +124,10 @@ def _functions(count: int, training: Training) -> tuple[Fact, ...]:
 
 def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
     transform = search.transforms[best.transform]
-    inputs = ["logarithm"] * transform["log_inputs"] + ["standardised"] * transform["scale_inputs"]
-    outputs = "logarithm" if transform["log_outputs"] else "unchanged"
+    inputs = ["logarithm"] * (bool(transform.logarithms) and not transform.learned)
+    inputs += ["standardised"] * transform.scale_inputs
+    inputs += ["a metric from the gradients of a fit"] * (transform.metric is not None)
+    outputs = "logarithm" if transform.log_outputs else "unchanged"
     families: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
         families.setdefault(trial.candidate.family, trial)
@@ -136,8 +139,28 @@ def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
     return (
         Fact("Model", f"{best.candidate}, {best.candidate.description}"),
         Fact("Transforms", f"inputs: {', '.join(inputs) or 'unchanged'}; outputs: {outputs}"),
+        *_parts(search, transform),
         Fact("Compared", "\n".join([tried, *_columns(rivals[:_LISTED_FAMILIES])])),
     )
+
+
+def _parts(search: Search, transform: Transform) -> tuple[Fact, ...]:
+    """Report how each part of the inputs is seen, and how much it matters; parts that have no names."""
+    facts = []
+    parts = transform.parts or ()
+    if transform.learned and len(parts) + sum(part.amplitude for part in parts) > 1:
+        largest = max(max(part.relevance) for part in parts) or 1.0
+        lines = []
+        for part in sorted(parts, key=lambda part: -max(part.relevance)):
+            each = " and ".join(f"{r / largest:.2g}" for r in part.relevance)
+            matters = f"relevance {each}" if any(part.relevance) else "does not matter: left out"
+            lines.append(f"{part.name or 'input'}: {part.describe()}, {matters}")
+        facts.append(Fact("Parts of the inputs", "\n".join(lines)))
+    if search.training.inputs.names is None and len(parts) > 1 and any(part.size > 1 for part in parts):
+        found = ", ".join(part.name for part in parts)
+        word = "were found by their correlations. Give a dictionary of named arrays to be sure"
+        facts.append(Fact("Columns", f"{found} {word}"))
+    return tuple(facts)
 
 
 def _columns(rivals: list[tuple[float, str]]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.auto.candidates import Candidate
+from elmonet.auto.candidates import Candidate, Transform
 from elmonet.errors import NumericsWarning
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD, InfiniteWidth, Linear
@@ -53,7 +53,7 @@ class TransformedData:
     Parameters
     ----------
     training : the functions.
-    transform : one of `transforms`.
+    transform : how the data are transformed.
     negligible : the last modes of the outputs are left out if they hold less than this part of them.
 
     Attributes
@@ -62,20 +62,21 @@ class TransformedData:
     y : (N, M), the outputs.
     """
 
-    def __init__(self, training: Training, transform: dict[str, bool], negligible: float = 0.0):
+    def __init__(self, training: Training, transform: Transform, negligible: float = 0.0):
         self.training, self.transform, self.negligible = training, transform, negligible
-        logarithms, scale = transform["log_inputs"], transform["scale_inputs"]
-        n = training.counts
-        self.inputs = training.inputs.prepared(training.X, n, logarithms=logarithms, scale=scale)
+        n, scale = training.counts, transform.scale_inputs
+        self.inputs = training.inputs.prepared(
+            training.X, n, parts=transform.parts, metric=transform.metric, scale=scale
+        )
         self.Z, self.y = self.inputs.seen(training.X), training.y
-        self.outputs = training.outputs.prepared(self.y, n, logarithms=transform["log_outputs"], scale=scale)
+        self.outputs = training.outputs.prepared(self.y, n, logarithms=transform.log_outputs, scale=scale)
         self.sizes = self.outputs.reference(self.y)
         self.groups = None if training.groups is None else training.groups.numbers
 
     @cached_property
     def spread(self) -> float:
         """The root-mean-square deviation of the inputs from their mean, the unit of the scales."""
-        return float(np.sqrt(np.mean((self.Z - self.Z.mean(axis=0)) ** 2))) or 1.0
+        return spread_of(self.Z)
 
     @cached_property
     def _products(self) -> Products:
@@ -172,7 +173,8 @@ class TransformedData:
         """Fit a model with this candidate as branch; features and factors of its evaluation are reused."""
         branch, solver = candidate.branch(self.spread, seed), Ridge("loo")
         trunk = POD(None if self.outputs.components else rank)
-        settings: dict[str, Any] = {"missing": missing, "random_state": seed, **self.transform}
+        settings: dict[str, Any] = {"missing": missing, "random_state": seed}
+        settings |= self.transform.settings(self.training.inputs)
         model = ELMDeepONet(branch, trunk, solver, **settings)
         parts = branch_and_trunk(branch, trunk, self.training.inputs, self.training.outputs, seed)
         prepared = Prepared(self.inputs, self.outputs, *parts, solver)
@@ -180,3 +182,15 @@ class TransformedData:
             return model._fit_training(self.training, Reused(prepared))
         prepared = prepared._replace(branch=evaluation.branch())
         return model._fit_training(self.training, Reused(prepared, evaluation.features, evaluation.factors))
+
+
+def spread_of(Z: np.ndarray) -> float:
+    """Return the root-mean-square deviation of inputs from their mean; 1 if all are equal."""
+    return float(np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2))) or 1.0
+
+
+def errors_of(model: ELMDeepONet, training: Training, functions: np.ndarray) -> np.ndarray:
+    """Return the relative errors of a model on some functions of a training set, by a mask (N,)."""
+    in_units, y = training.outputs.in_units, training.y
+    residuals = model._fitted().at_training_points(training.X[functions]) - y[functions]
+    return function_norms(in_units(residuals)) / output_sizes(in_units(y))[functions]

@@ -26,7 +26,7 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
 
     Parameters
     ----------
-    form : form of the inputs, with or without logarithms.
+    form : form of the inputs, with the transforms of its parts.
     record : what the model keeps of its training inputs.
     candidates : (P, ...), rows of that form.
     """
@@ -49,7 +49,8 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
             f"{int(useful.sum())} are neither training functions nor repeats of others, exactly or nearly. "
             "Ask for fewer, or give more candidates."
         )
-    seen = form.prepared(rows, logarithms=form.logarithms, scale=True).seen(rows).reshape(len(rows), -1)
+    seen = form.prepared(rows, parts=form.parts, metric=form.metric, scale=True).seen(rows)
+    seen = seen.reshape(len(rows), -1)
     return most_informative(seen[:known], seen[known:], n, useful)
 
 

@@ -67,12 +67,16 @@ class ELMDeepONet(OperatorEstimator):
     scale_inputs : standardise the inputs at every sensor, and map the bounding box of the points to the
         unit cube, before branch and trunk see them; and centre outputs, or components of them, of which no
         value is within three standard deviations of zero. The paper's recipes use False.
-    log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors.
+    log_inputs : take logarithms of the inputs before that; for positive inputs that vary by factors. For
+        several inputs also a dictionary, such as ``{"frequency": True}``.
     log_outputs : learn the logarithms of positive outputs (which may all vanish at the same points, as on a
         boundary). Errors in `solution_` are those of the outputs themselves, not of the logarithms.
     missing : "raise" refuses NaN in the outputs, "ignore" leaves these values out of the fit.
     lift : function of points (M, d) to (M,), or of inputs and points to (N, M), that is added to the outputs
         of the network: with a trunk that vanishes on a boundary, predictions take its values there, exactly.
+    parts : `InputPart` objects that cover the values of an input in order: how the branch sees each part, and
+        how much it matters. `inputs_.parts` of an automatic choice is such a tuple. None: all alike.
+    metric : (columns, r), matrix that inputs are multiplied by before the branch sees them; None for none.
     points : where the outputs are known, if not given to `fit`; for tools that call ``fit(X, y)`` only.
     random_state : seed of branch and trunk; each gets its own child of it, unless it has its own seed.
     error_bars : class of the error bars, a subclass of `ErrorBars`. None: from training functions left out.
@@ -111,10 +115,12 @@ class ELMDeepONet(OperatorEstimator):
         solver: Any = None,
         *,
         scale_inputs: bool = True,
-        log_inputs: bool = False,
+        log_inputs: bool | dict[str, bool] = False,
         log_outputs: bool = False,
         missing: str = "raise",
         lift: Any = None,
+        parts: Any = None,
+        metric: Any = None,
         points: Any = None,
         random_state: Any = None,
         error_bars: type[ErrorBars] | None = None,
@@ -127,6 +133,8 @@ class ELMDeepONet(OperatorEstimator):
         self.log_outputs = log_outputs
         self.missing = missing
         self.lift = lift
+        self.parts = parts
+        self.metric = metric
         self.points = points
         self.random_state = random_state
         self.error_bars = error_bars

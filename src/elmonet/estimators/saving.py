@@ -19,6 +19,7 @@ from elmonet.fitting.recipe import build, describe, describe_map, restore_map
 from elmonet.fitting.streamed import BlockFit
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
+from elmonet.forms.parts import parts_of_settings, restored_parts
 from elmonet.forms.transforms import Affine, LogOutputs
 from elmonet.solve import Solution
 from elmonet.uncertainty.bands import ErrorBars
@@ -56,6 +57,7 @@ def deeponet_to_store(
     header = {
         "model": "ELMDeepONet",
         "settings": {name: getattr(estimator, name) for name in _SETTINGS},
+        "parts": estimator.parts is not None,
         "solver": None if estimator.solver is None else describe(estimator.solver),
         "inputs": inputs_to_store(model.inputs, arrays),
         "outputs": outputs_to_store(model.outputs, arrays),
@@ -110,6 +112,7 @@ def deeponet_from_store(
     given_trunk = trunk.trunk if outputs.components and isinstance(trunk, PerComponent) else trunk
     parameters = {name: header["settings"][name] for name in _SETTINGS}
     parameters |= {"branch": clone(branch), "trunk": clone(given_trunk), "solver": solver}
+    parameters |= {"parts": inputs.parts if header.get("parts") else None, "metric": inputs.metric}
     if method is not OperatorErrorBars:
         parameters["error_bars"] = method
     blocks = None
@@ -147,27 +150,32 @@ def restored_error_bars(model: Any, header: dict[str, Any], arrays: dict[str, np
 
 def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the record of an input form; its arrays go to `arrays`."""
-    _keep(arrays, "inputs", order=form.order, sensors=form.sensors, exponents=form.exponents)
+    arrays_of_form = {name: getattr(form, name) for name in ("order", "sensors", "exponents", "metric")}
+    _keep(arrays, "inputs", **arrays_of_form)
     _keep_affine(arrays, "inputs", form.scale)
-    names = ("given", "shape", "names", "shapes", "logarithms", "columns")
-    return {name: getattr(form, name) for name in names}
+    names = ("given", "shape", "names", "shapes", "columns")
+    parts = None if form.parts is None else [part.to_json() for part in form.parts]
+    return {name: getattr(form, name) for name in names} | {"parts": parts}
 
 
 def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> InputForm:
     """Invert `inputs_to_store`."""
     names, shapes, columns = record["names"], record["shapes"], record.get("columns")
-    return InputForm(
+    form = InputForm(
         tuple(record["given"]),
         tuple(record["shape"]),
         None if names is None else tuple(names),
         None if shapes is None else tuple(tuple(shape) for shape in shapes),
         arrays.get("inputs.order"),
-        bool(record["logarithms"]),
+        restored_parts(record.get("parts")),
         _restored_affine(arrays, "inputs"),
         None if columns is None else tuple(columns),
         arrays.get("inputs.sensors"),
         arrays.get("inputs.exponents"),
+        arrays.get("inputs.metric"),
     )
+    older = bool(record.get("logarithms"))  # of files of 0.1 and 0.2
+    return replace(form, parts=parts_of_settings(None, True, form.whole_parts())) if older else form
 
 
 def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from elmonet.features.base import learns_from, seed_from
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
+from elmonet.forms.parts import parts_of_settings
 from elmonet.forms.training import Training
 from elmonet.forms.transforms import Affine
 from elmonet.solve import Ridge, Solution
@@ -119,8 +120,10 @@ class FitSettings:
     trunk: Any = None
     solver: Any = None
     scale_inputs: bool = True
-    log_inputs: bool = False
+    log_inputs: bool | dict[str, bool] = False
     log_outputs: bool = False
+    parts: Any = None
+    metric: Any = None
     random_state: Any = None
     error_bars: type[ErrorBars] = OperatorErrorBars
 
@@ -131,7 +134,8 @@ class FitSettings:
         inputs = training.inputs.prepared(
             training.X,
             training.counts,
-            logarithms=self.log_inputs,
+            parts=parts_of_settings(self.parts, self.log_inputs, training.inputs.whole_parts()),
+            metric=self.metric,
             scale=self.scale_inputs and scale is None,
             balanced=balanced,
         )

@@ -227,7 +227,7 @@ class BlockFit:
             arrays["g"] = np.array(r.g)
         if r.outputs.centre is not None:
             arrays |= {"mean": r.outputs.centre.shift, "deviation": r.outputs.centre.scale}
-        settings = repr(sorted(record.items(), key=str)) + str(r.inputs.logarithms)
+        settings = repr(sorted(record.items(), key=str)) + str(r.inputs.parts)
         return settings + digest([arrays[name] for name in sorted(arrays)])
 
     def state(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -327,8 +327,10 @@ def fit_source(
     else:
         found = None
         if scale:
-            inputs = begin(None).block_features.inputs.scaled_by(None)
-            found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise(inputs.sizes)
+            inputs = begin(None).block_features.inputs.unscaled()
+            found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise(
+                inputs.seen_sizes
+            )
         fit = begin(found)
     enough = _SETTLED * fit.block_features.width
     if not fit.settled and fit.functions == 0 and source.functions >= enough:

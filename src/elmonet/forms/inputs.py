@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator
 
 from elmonet.checks import coordinates, functions, owned, plain, require_same_grid
 from elmonet.errors import InputError
-from elmonet.forms.transforms import Affine, extreme_exponents, log_inputs, standardise
+from elmonet.forms.parts import InputPart, column_sizes, find_parts, whole
+from elmonet.forms.transforms import Affine, extreme_exponents, standardise
 from elmonet.interpolation import as_grid
+from elmonet.linalg import product
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,9 @@ class InputForm:
     shape : shape of one function in rows (N, *shape): `given`, or the grid that its sensors form.
     names, shapes : names and shapes of several input functions; None for a single one.
     order : (m,), the order that sorts the sensors on their grid; None if they are sorted.
-    logarithms : whether the branch sees logarithms of the inputs.
-    scale : scaling applied after that; None for no scaling.
+    parts : the parts of the inputs, and how the branch sees each of them; None if it sees all as they are.
+    scale : scaling applied after that, with the relevance of each part; None for no scaling.
+    metric : (columns, r), matrix that rows are multiplied by at the end; None for none.
     columns : column names of a DataFrame, which scikit-learn checks in `predict`.
     sensors : (m, d), where the inputs are known, as given to `fit`; None if they were not given.
     exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
@@ -38,11 +41,12 @@ class InputForm:
     names: tuple[str, ...] | None = None
     shapes: tuple[tuple[int, ...], ...] | None = None
     order: np.ndarray | None = None
-    logarithms: bool = False
+    parts: tuple[InputPart, ...] | None = None
     scale: Affine | None = None
     columns: tuple[str, ...] | None = None
     sensors: np.ndarray | None = None
     exponents: np.ndarray | None = None
+    metric: np.ndarray | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
@@ -79,35 +83,76 @@ class InputForm:
     def seen(self, rows: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """Return rows as the branch sees them."""
         rows = rows.astype(dtype, copy=False)
-        rows = log_inputs(rows) if self.logarithms else rows
-        return rows if self.scale is None else self.scale(rows)
+        rows = rows if self.parts is None else self._through_parts(rows, self.parts)
+        rows = rows if self.scale is None else self.scale(rows)
+        if self.metric is None:
+            return rows
+        return product(np.ascontiguousarray(rows.reshape(len(rows), -1)), self.metric.astype(dtype))
+
+    def _through_parts(self, rows: np.ndarray, parts: tuple[InputPart, ...]) -> np.ndarray:
+        """Return rows with each part as the branch sees it; in their shape, if no part changes its size."""
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        columns = [
+            part.seen(own)
+            for part, own in zip(parts, np.split(rows.reshape(len(rows), -1), ends, axis=1), strict=True)
+        ]
+        seen = columns[0] if len(columns) == 1 else np.hstack(columns)
+        return seen.reshape(rows.shape) if seen.size == rows.size else seen
 
     def prepared(
         self,
         rows: np.ndarray,
         weights: np.ndarray | None = None,
         *,
-        logarithms: bool,
+        parts: tuple[InputPart, ...] | None,
         scale: bool,
+        metric: np.ndarray | None = None,
         balanced: bool = True,
     ) -> InputForm:
-        """Return this form with logarithms and scaling fitted to training rows, counted by `weights` (N,).
+        """Return this form with parts and a scaling fitted to training rows, counted by `weights` (N,).
 
-        Several inputs that share a branch are `balanced`: each counts alike, however many sensors it has.
+        Several parts that share a branch are `balanced`: each counts alike, however many sensors it has.
         """
-        form = replace(self, logarithms=logarithms, scale=None)
-        return form.scaled_by(standardise(form.seen(rows), weights, self.sizes), balanced) if scale else form
+        form = replace(self, parts=parts, scale=None, metric=None)
+        if scale:
+            form = form.scaled_by(standardise(form.seen(rows), weights, form.seen_sizes), balanced)
+        return form if metric is None else replace(form, metric=metric)
 
     @property
     def sizes(self) -> list[int] | None:
         """Number of values of each of several inputs; None for a single one."""
         return None if self.shapes is None else [prod(shape) for shape in self.shapes]
 
+    @property
+    def seen_sizes(self) -> list[int] | None:
+        """Number of columns that the branch sees of each part; None if there are no parts."""
+        return self.sizes if self.parts is None else column_sizes(self.parts)
+
+    def whole_parts(self) -> tuple[InputPart, ...]:
+        """Return one part for each input, by name."""
+        return whole(prod(self.given), self.names, self.shapes)
+
+    def found_parts(self, rows: np.ndarray) -> tuple[InputPart, ...]:
+        """Return the parts that training rows have: by name, and numbers that lie side by side."""
+        return find_parts(rows, self.names, self.shapes, self.columns)
+
     def scaled_by(self, scale: Affine | None, balanced: bool = True) -> InputForm:
         """Return this form with a given scaling."""
-        if scale is not None and balanced and self.shapes is not None:
-            scale = Affine(scale.shift, scale.scale / self._balance())
+        sizes = self.seen_sizes
+        if scale is not None and sizes is not None:
+            factors = np.ones(len(sizes))
+            if balanced:
+                factors = np.array([np.sqrt(sum(sizes) / (len(sizes) * size)) for size in sizes])
+            if self.parts is not None:
+                factors = factors * [r for part in self.parts for r in part.relevance]
+            columns = np.repeat(factors, sizes).reshape(scale.scale.shape)
+            with np.errstate(divide="ignore"):  # what has no relevance becomes zero
+                scale = Affine(scale.shift, scale.scale / columns)
         return replace(self, scale=scale)
+
+    def unscaled(self) -> InputForm:
+        """Return this form without scaling, and without what comes after it."""
+        return replace(self, scale=None, metric=None)
 
     def on_grid_of(self, sensors: np.ndarray | None) -> InputForm:
         """Return this form with its functions on the grid that sensors (m, d) form, if they form one."""
@@ -173,10 +218,6 @@ class InputForm:
         parts = np.split(X, np.cumsum(self.sizes or [])[:-1], axis=1)
         named = zip(self.names, self.shapes, parts, strict=True)
         return {name: part.reshape(len(X), *shape) for name, shape, part in named}
-
-    def _balance(self) -> np.ndarray:
-        sizes = self.sizes or []
-        return np.repeat([np.sqrt(sum(sizes) / (len(sizes) * size)) for size in sizes], sizes)
 
 
 def find_inputs(

@@ -121,17 +121,6 @@ def unit_box(points: np.ndarray) -> Affine:
     return Affine(low, np.where(high > low, high - low, 1.0))
 
 
-def log_inputs(X: np.ndarray) -> np.ndarray:
-    """Return ``log X``; raise `InputError` unless every value is positive."""
-    if not (X > 0).all():
-        raise InputError(
-            "this model takes logarithms of its inputs, which must all be positive; the smallest value of X "
-            f"is {X.min():.4g}. Fit with log_inputs=False (also in AutoELMDeepONet), or add a constant to "
-            "the inputs."
-        )
-    return np.log(X)
-
-
 @dataclass(frozen=True)
 class LogOutputs:
     """``z = log(s / centre)`` for positive outputs s, where `centre` (M,) is their geometric mean.
