@@ -19,7 +19,7 @@ from elmonet import (
     problems,
     relative_l2,
 )
-from elmonet.auto.candidates import Candidate, branches, transforms
+from elmonet.auto.candidates import Candidate, Transform, branches, transforms
 from elmonet.auto.diagnostics import merge_repeats
 from elmonet.auto.search import Search
 from elmonet.auto.transformed_data import TransformedData
@@ -79,7 +79,7 @@ def test_logarithms_are_found():
 
 def test_the_trial_is_what_the_model_gives(ode):
     """A candidate is judged by the leave-one-out error that the ordinary model with it reports."""
-    transform = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
+    transform = Transform(log_outputs=False, scale_inputs=True)
     data = TransformedData(training(ode.u_train, ode.s_train, ode.points), transform)
     for candidate in (Candidate("rbf", 0.3, True), Candidate("tanh", 0.3, True, 500), Candidate("relu", 1.0)):
         errors = data.evaluate(candidate, seed=0).errors
@@ -215,7 +215,7 @@ def test_ways_to_look_follow_from_the_data():
 
     def ways(X, y, **settings):
         found = transforms(training(X, y, [0.0, 1.0]), **settings)
-        return tuple({way[name] for way in found} for name in ("log_inputs", "log_outputs"))
+        return {bool(way.logarithms) for way in found}, {way.log_outputs for way in found}
 
     assert ways(X, y)[0] == {False}  # nothing varies
     assert ways(X * [[1], [2], [3], [4]], y)[0] == {False, True}
@@ -267,8 +267,7 @@ def test_numbers_as_outputs_in_every_way():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, size=(60, 4))
     s = np.exp(u.sum(axis=1))[:, None]
-    settings = {"log_inputs": False, "scale_inputs": True}
-    both = [TransformedData(training(u, s, [0.0]), settings | {"log_outputs": log}) for log in (False, True)]
+    both = [TransformedData(training(u, s, [0.0]), Transform(log, True)) for log in (False, True)]
     candidate = Candidate("none", linear=True)
     plain, logarithms = (data.evaluate(candidate, 0) for data in both)
     C, B, alpha = np.hstack([u, np.ones((60, 1))]), plain.features, plain.solution.alpha

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from elmonet import ELMDeepONet, problems
-from elmonet.auto.candidates import Candidate
+from elmonet.auto.candidates import Candidate, Transform
 from elmonet.auto.search import Search
 from elmonet.auto.transformed_data import TransformedData
 from elmonet.features import kernels
 from elmonet.forms.training import understand
 from elmonet.solve.ridge import InMemory
 
-TRANSFORM = {"log_inputs": False, "log_outputs": False, "scale_inputs": True}
+TRANSFORM = Transform(log_outputs=False, scale_inputs=True)
 
 
 @pytest.fixture(scope="module")

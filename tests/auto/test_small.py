@@ -89,7 +89,9 @@ def test_functions_are_left_out_of_everything(darcy):
     training = understand(ELMDeepONet(), u, s, darcy.points)
     search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
     # Logarithms, standardised inputs.
-    transform = next(i for i, settings in enumerate(search.transforms) if all(settings.values()))
+    transform = next(
+        i for i, t in enumerate(search.transforms) if all((t.logarithms, t.log_outputs, t.scale_inputs))
+    )
     search._try([(transform, Candidate("none", linear=True))], len(training.X))
     found = errors_without_each(search, search.trials[0])
     for i in range(4):

@@ -23,7 +23,7 @@ _NETWORKS = {  # activation and distribution of the weights
 }
 _CONSTANT_SCALE = 1e-9  # a kernel of this scale is one everywhere
 _FIRST_STEP = 1.4  # factor from a single scale to its first neighbour
-_SAME_SCALE = 1.03  # scales within this factor count as equal
+_WORTH_A_TRIAL = 0.01  # fall of the error's logarithm that a parabola must promise
 
 
 @dataclass(frozen=True)
@@ -208,6 +208,5 @@ def next_scale(scales: Sequence[float], errors: Sequence[float]) -> float | None
     if curvature <= 0:
         return None
     move = float(np.clip(-slope / curvature, -before / 2, after / 2))
-    vertex = float(np.exp(x[best] + move))
-    nearest = np.exp(np.abs(x - np.log(vertex)).min())
-    return None if nearest < _SAME_SCALE else vertex
+    gain = -(slope * move + curvature * move**2 / 2)
+    return None if gain < _WORTH_A_TRIAL else float(np.exp(x[best] + move))

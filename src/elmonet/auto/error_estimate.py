@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.auto.relevance import number_of_folds
 from elmonet.auto.search import Search, Trial
 from elmonet.auto.transformed_data import TransformedData, errors_of
 from elmonet.errors import NumericsWarning
@@ -19,6 +18,7 @@ EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions, up to which each is left out by a refit
 _REFIT_FROM = 4  # independent functions, so that halves hold two
 _SIGNIFICANT = 1.64  # standard errors of a paired difference
+_OFTEN_BETTER = 0.3  # part of the functions that a trial like the best predicts at least as well
 _HALVINGS = 4  # random splits into halves
 
 
@@ -53,7 +53,7 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     groups = search.training.groups
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
-    errors, one_more = model.solution_.loo_errors, 1.0
+    errors, one_more = np.asarray(model.solution_.loo_errors)[search.judges(N)], 1.0
     if independent >= _REFIT_FROM and N <= _REFIT_UP_TO:
         errors = errors_without_each(search, best)
         half = float(np.mean(errors_without_half(search, best)))
@@ -61,11 +61,8 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
         one_more = (1 - 1 / independent) ** curve.rate
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
-    if search.checked is not None:  # left out of learning scales or a metric as well, by a fit to fewer
-        fewer = 1 - 1 / number_of_folds(N)
-        hidden = max(
-            hidden, float(np.mean(search.checked)) * fewer ** (rate or 0.0) - one_more * np.mean(errors)
-        )
+    if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
+        hidden = max(hidden, (search.checked.error / search.checked.claimed - 1) * float(np.mean(errors)))
     error = one_more * float(np.mean(errors)) + hidden
     components = before.components
     if components and before.error:
@@ -99,7 +96,9 @@ def optimism(search: Search, best: Trial) -> float:
     rivals = [trial for trial in search.trials if trial.functions == best.functions]
     data = search.data(best.transform, best.functions)
     errors = np.array([trial.errors for trial in rivals])
-    groups = np.arange(errors.shape[1]) if data.groups is None else data.groups
+    groups = np.arange(errors.shape[1])
+    if data.groups is not None:
+        groups = np.unique(data.groups[search.judges(best.functions)], return_inverse=True)[1]
     own = np.array([np.bincount(groups, weights=row) for row in errors])
     without = (own.sum(axis=1, keepdims=True) - own)[:, groups]
     chosen = np.argmin(without, axis=0)
@@ -111,12 +110,14 @@ def undecided(search: Search, best: Trial, independent: int) -> float:
     """Return log(error / error of the best), the median over trials that cannot be told from the best.
 
     With few functions and many trials, the best is best by chance, and a new function has the error of any
-    trial whose paired differences from it are not significant: at most 1.64 standard errors above zero.
+    trial whose paired differences from it are not significant: at most 1.64 standard errors above zero, and
+    negative for 30 % of the functions.
     """
     rivals = [trial for trial in search.trials if trial.functions == best.functions]
     differences = np.array([trial.stated - best.stated for trial in rivals])
     deviation = np.std(differences, axis=1) / np.sqrt(max(1, independent - 1))
     close = differences.mean(axis=1) <= _SIGNIFICANT * deviation
+    close &= np.mean(differences <= 0, axis=1) > _OFTEN_BETTER  # a few huge errors make a mean uncertain
     if not best.stated_error:
         return 0.0
     ratios = [t.stated_error / best.stated_error for t, same in zip(rivals, close, strict=True) if same]

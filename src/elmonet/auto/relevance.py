@@ -27,9 +27,10 @@ from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import reference_norms
 
-_FUNCTIONS = 300  # from which scales are learned, at most
-_ITERATIONS = 60  # of the quasi-Newton method, from a common scale
-_FEW_ITERATIONS = 15  # from the scales of a similar transform
+_FEW_FUNCTIONS = 150  # from which transforms of parts are chosen, at most
+_MOST_FUNCTIONS = 300  # from which scales are learned, at most
+_ITERATIONS = 40  # of the quasi-Newton method
+_WIDE = 30.0  # ratio of the largest and the smallest positive value from which on logarithms come first
 _START = 0.3  # common scale to begin with
 _RANGE = (7.0, 5.0)  # by which logarithms of scales may fall and rise
 _ALPHAS = (1e-13, 1.0)
@@ -40,8 +41,7 @@ _SAME_ERROR = 1.01  # error without irrelevant parts, relative to with them, at 
 _MOST_TRIED = 8  # parts whose transforms are tried, the most relevant ones
 _SWEEPS = 2  # over the parts
 METRIC_KERNELS = ("rbf", "matern52")
-_FOLDS = 5  # for up to so many functions; else two
-_MANY_FOLDS_UP_TO = 150
+_FOLDS = 5  # of functions left out of learning
 _METRIC_MODES = 30  # output modes whose gradients make the metric
 _NEGLIGIBLE_DIRECTION = 1e-6  # eigenvalue of the gradients' outer product, relative to the largest
 
@@ -77,52 +77,54 @@ def learn_parts(
     parts : the parts of the inputs.
     fixed : names of parts whose transform stays.
     """
-    training = training if len(training.X) <= _FUNCTIONS else training.of(np.arange(_FUNCTIONS))
+    some = training.of(np.arange(min(len(training.X), _MOST_FUNCTIONS)))
     ends = np.cumsum([part.size for part in parts])
-    columns = np.split(training.X.reshape(len(training.X), -1), ends[:-1], axis=1)
+    columns = np.split(some.X.reshape(len(some.X), -1), ends[:-1], axis=1)
     whole = base.parts or training.inputs.whole_parts()
-    logarithms = np.repeat([part.logarithm for part in whole], [part.size for part in whole])
-    current = [
-        replace(part, logarithm=True)
-        if logarithm and (part.name in fixed or positive_by_nature(own))
-        else part
-        for part, own, logarithm in zip(parts, columns, logarithms[ends - 1], strict=True)
-    ]
-    target = TransformedData(training, replace(base, scale_inputs=True))
-    best = min(
-        (_scales(target, current, kernel) for kernel in METRIC_KERNELS),
-        key=lambda scales: scales.error,
-    )
+    logarithms = np.repeat([part.logarithm for part in whole], [part.size for part in whole])[ends - 1]
+    first = []
+    for part, own, logarithm in zip(parts, columns, logarithms, strict=True):
+        of_nature = part.name not in fixed and positive_by_nature(own)
+        wide = of_nature and (logarithm or own.max() > _WIDE * own.min())
+        first.append(replace(part, logarithm=bool(wide or (logarithm and part.name in fixed))))
+    outputs = replace(base, scale_inputs=True)
+    few = TransformedData(some.of(np.arange(min(len(some.X), _FEW_FUNCTIONS))), outputs)
+    best = min((_scales(few, first, kernel) for kernel in METRIC_KERNELS), key=lambda trial: trial.error)
     for _ in range(_SWEEPS):
         before = best
-        order = np.argsort([-max(part.relevance) for part in best.parts])[:_MOST_TRIED]
-        for i in order:
+        for i in np.argsort([-max(part.relevance) for part in best.parts])[:_MOST_TRIED]:
             for other in best.parts[i].alternatives(columns[i]):
-                if other.name in fixed:
-                    continue
-                changed = list(best.parts)
-                changed[i] = replace(other, relevance=(max(changed[i].relevance),) * other.groups)
-                trial = _scales(target, changed, best.kernel, start=best.scale)
-                best = trial if trial.error < _GAIN * best.error else best
+                if other.name not in fixed:
+                    changed = [other if j == i else part for j, part in enumerate(best.parts)]
+                    trial = _scales(few, changed, best.kernel)
+                    best = trial if trial.error < _GAIN * best.error else best
         if best is before:
             break
-    best = _without_irrelevant(target, best)
+    best = _without_irrelevant(TransformedData(some, outputs), best)
     candidates = [Candidate(best.kernel, linear=linear).at(best.scale) for linear in (False, True)]
     return Relevance(replace(base, scale_inputs=True, parts=best.parts, metric=None), candidates)
 
 
 def _without_irrelevant(data: TransformedData, best: _Scales) -> _Scales:
-    """Leave out parts of negligible scale, if the error does not grow, and learn the other scales again."""
-    parts = best.parts
-    largest = max(max(part.relevance) for part in parts)
+    """Learn the scales from more functions, also without those that are negligible; these go if they can."""
+    starts = {kernel: best.scale if kernel == best.kernel else None for kernel in METRIC_KERNELS}
+    trials = (_scales(data, best.parts, kernel, start=start) for kernel, start in starts.items())
+    best = min(trials, key=lambda trial: trial.error)
+    largest = max(max(part.relevance) for part in best.parts)
     kept = [
-        part if max(part.relevance) > _IRRELEVANT * largest else replace(part, relevance=(0.0,) * part.groups)
-        for part in parts
+        replace(part, relevance=tuple(r if r > _IRRELEVANT * largest else 0.0 for r in part.relevance))
+        for part in best.parts
     ]
-    if tuple(kept) == parts:
+    if tuple(kept) == best.parts:
         return best
-    trial = _scales(data, kept, best.kernel, start=best.scale, iterations=_ITERATIONS)
-    return trial if trial.error <= _SAME_ERROR * best.error else best
+    fewer = _scales(data, kept, best.kernel, start=best.scale)
+    if fewer.error > _SAME_ERROR * best.error:
+        return best
+    hidden = [
+        part if any(part.relevance) else InputPart(part.name, part.size, relevance=(0.0,))
+        for part in fewer.parts
+    ]
+    return replace(fewer, parts=tuple(hidden))
 
 
 def _scales(
@@ -131,9 +133,8 @@ def _scales(
     kernel: str,
     *,
     start: float | None = None,
-    iterations: int | None = None,
 ) -> _Scales:
-    """Learn the scale of every part, from those it has (times `start`) or from one for all.
+    """Learn the scale of every part, beginning with those it has (times `start`) or with one for all.
 
     The outputs are those of `data`. Parts of relevance zero are left out.
     """
@@ -144,7 +145,7 @@ def _scales(
     unit = spread_of(seen)
     sizes = form.seen_sizes or [seen.shape[1]]
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    relevance = np.array([r for part in parts for r in part.relevance])
+    relevance = np.array([r if start is not None else 1.0 for part in parts for r in part.relevance])
     used = np.flatnonzero(relevance)
     columns = relevance[groups] > 0
     number = np.searchsorted(used, groups[columns])
@@ -165,9 +166,13 @@ def _scales(
         bounds.append((low, max(low, high)))
     bounds.append((float(np.log(_ALPHAS[0])), float(np.log(_ALPHAS[1]))))
     x0 = np.clip(np.append(first, np.log(1e-6)), *np.array(bounds).T)
-    steps = iterations or (_ITERATIONS if start is None else _FEW_ITERATIONS)
     found = minimize(
-        objective, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxcor": 20}
+        objective,
+        x0,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": _ITERATIONS, "maxcor": 20},
     )
     scales = np.zeros(len(relevance))
     scales[used] = np.exp(found.x[:-1])
@@ -273,27 +278,31 @@ def learn_metric(training: Training, learn: Callable[[Training], Relevance], see
     metric = vectors[:, kept] * (values[kept] / values[-1]) ** 0.25
     seen = product(Z, np.ascontiguousarray(metric))
     metric *= data.spread / spread_of(seen)
+    if transform.metric is not None:  # of an earlier round
+        metric = product(transform.metric, np.ascontiguousarray(metric))
     scales = [candidate.at(candidate.scale * factor) for factor in (1.0, 0.5, 2.0)]
     return Relevance(replace(transform, metric=metric), scales)
 
 
-def held_out_errors(training: Training, seed: int, learn: Callable[[Training], Relevance]) -> np.ndarray:
-    """Return the error (N,) of each function, predicted by what is learned and chosen without its fold."""
-    errors = np.empty(len(training.X))
+class HeldOut(NamedTuple):
+    """Mean errors of functions left out of learning, and what leave-one-out claimed without them."""
+
+    error: float
+    claimed: float
+
+
+def held_out(training: Training, seed: int, learn: Callable[[Training], Relevance]) -> HeldOut:
+    """Predict each function by what is learned and chosen without its fold."""
+    errors, claimed = np.empty(len(training.X)), np.empty(len(training.X))
     groups = np.arange(len(errors)) if training.groups is None else training.groups.numbers
     labels, of = np.unique(groups, return_inverse=True)
-    folds = np.random.default_rng(seed).permutation(len(labels))[of] % number_of_folds(len(errors))
-    for fold in np.unique(folds):
-        out = folds == fold
+    fold_of = np.random.default_rng(seed).permutation(len(labels))[of] % _FOLDS
+    for fold in np.unique(fold_of):
+        out = fold_of == fold
         rest = training.of(np.flatnonzero(~out))
         transform, candidates = learn(rest)
         data = TransformedData(rest, transform)
-        tried = [(float(np.mean(data.evaluate(c, seed).errors)), i) for i, c in enumerate(candidates)]
-        model = data.model(candidates[min(tried)[1]], seed)
-        errors[out] = errors_of(model, training, out)
-    return errors
-
-
-def number_of_folds(functions: int) -> int:
-    """Return the number of folds: fewer for many functions, of which half are enough to learn from."""
-    return _FOLDS if functions <= _MANY_FOLDS_UP_TO else 2
+        tried = [float(np.mean(data.evaluate(candidate, seed).stated)) for candidate in candidates]
+        model = data.model(candidates[int(np.argmin(tried))], seed)
+        errors[out], claimed[out] = errors_of(model, training, out), min(tried)
+    return HeldOut(float(np.mean(errors)), float(np.mean(claimed)))

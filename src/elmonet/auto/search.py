@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from elmonet.auto.candidates import Candidate, branches, next_scale, probes, transforms
-from elmonet.auto.relevance import METRIC_KERNELS, Relevance, held_out_errors, learn_metric, learn_parts
+from elmonet.auto.relevance import METRIC_KERNELS, HeldOut, Relevance, held_out, learn_metric, learn_parts
 from elmonet.auto.transformed_data import Evaluation, TransformedData
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import Legendre
@@ -55,7 +55,7 @@ class Trial:
     error: float
     alpha: float
     seconds: float
-    errors: np.ndarray = field(repr=False, compare=False)  # (functions,), of each function
+    errors: np.ndarray = field(repr=False, compare=False)  # (functions,), of each function that judges it
     stated: np.ndarray = field(repr=False, compare=False)  # (functions,), as errors are stated
 
     @property
@@ -101,7 +101,7 @@ class Search:
         self.order = np.random.default_rng(seed).permutation(len(self.X))
         self.transforms = transforms(training, log_inputs, log_outputs)
         self.parts = training.inputs.found_parts(training.X)
-        self.checked: np.ndarray | None = None  # (N,), errors of functions left out of all that was learned
+        self.checked: HeldOut | None = None  # errors of functions left out of all that was learned
         self._fixed = _fixed_parts(self.parts, log_inputs)
         self._learned: dict[int, Callable[[Training], Relevance]] = {}  # how transforms were learned
         self.trials: list[Trial] = []
@@ -152,6 +152,17 @@ class Search:
             )
         return self._data[transform, functions]
 
+    def judges(self, functions: int) -> np.ndarray:
+        """Return the functions of a round (functions,) that its trials are judged by, as a mask.
+
+        All, unless scales or a metric were learned from those of the first round: they do not judge these.
+        """
+        mask = np.ones(functions, bool)
+        if self._learned and functions > self.rounds[0]:
+            in_own_order = functions == len(self.X) and len(self.rounds) > 1
+            mask[self.order[: self.rounds[0]] if in_own_order else slice(self.rounds[0])] = False
+        return mask
+
     def model(self, best: Trial, missing: str = "raise") -> ELMDeepONet:
         """Fit the model of the best trial to all functions, with what the trial computed."""
         functions = len(self.X)
@@ -186,7 +197,8 @@ class Search:
 
         None where that would leave fewer than four sensors, or patches of another kind.
         """
-        if len(self.parts) > 1 or self.transforms[best.transform].learned:  # several parts side by side
+        transform = self.transforms[best.transform]
+        if self.training.inputs.names is not None or transform.learned:  # several parts side by side
             return None
         axes = min(2, self.X.ndim - 1)  # of a function of one or two variables
         halves: Any = (..., *[slice(None, None, 2)] * axes)
@@ -198,8 +210,9 @@ class Search:
         some = self._first(functions)
 
         def error(X: np.ndarray) -> float:
-            inputs = InputForm(X.shape[1:], X.shape[1:])
-            data = TransformedData(replace(some, X=X, inputs=inputs), self.transforms[best.transform])
+            inputs, parts = InputForm(X.shape[1:], X.shape[1:]), transform.parts
+            own = None if parts is None else (replace(parts[0], size=X[0].size),)
+            data = TransformedData(replace(some, X=X, inputs=inputs), replace(transform, parts=own))
             return float(np.mean(data.evaluate(best.candidate, self.seed).stated))
 
         every = next(known, None)
@@ -207,9 +220,9 @@ class Search:
 
     def _learn_parts(self, functions: int) -> None:
         """Add transforms that treat each part of the inputs by itself, for inputs that have parts."""
-        if len(self.parts) == 1 and not sizes_vary(self.X, _SIZES_VARY):
-            return
         ranked = self._ranked(functions, lambda trial: self.transforms[trial.transform].log_outputs)
+        if (len(self.parts) == 1 and not sizes_vary(self.X, _SIZES_VARY)) or ranked[0].error < _ROUNDING:
+            return
         close = [trial for trial in ranked if trial.error <= _DROPPED_ABOVE * ranked[0].error]
         for base in [self.transforms[trial.transform] for trial in close]:
             if perf_counter() > self.deadline:
@@ -240,6 +253,8 @@ class Search:
         self.transforms.append(found.transform)
         self._learned[number] = learn
         self._try([(number, branch) for branch in [*probes(), *found.candidates]], functions)
+        best = self._ranked(functions, lambda trial: trial.candidate.family)[:_KINDS]
+        self._try([(number, trial.candidate) for trial in best], functions)
 
     def _check_learned(self) -> None:
         """Keep what was learned of the inputs only if functions left out of learning it gain.
@@ -258,10 +273,10 @@ class Search:
         )
         self._report("checking what was learned of the inputs", 0.18, 1.0)
         learned, without = (
-            held_out_errors(self.training, self.seed, learn)
+            held_out(self.training, self.seed, learn)
             for learn in (self._learned[best.transform], lambda training: before)
         )
-        if np.mean(learned) < _CHECKED_GAIN * np.mean(without):
+        if learned.error < _CHECKED_GAIN * without.error:
             self.checked = learned
         else:
             self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
@@ -329,7 +344,8 @@ class Search:
         self._started = True
         data = self.data(transform, functions)
         evaluation = data.evaluate(candidate, self.seed)
-        errors, stated, alpha = evaluation.errors, evaluation.stated, evaluation.solution.alpha
+        judges, alpha = self.judges(functions), evaluation.solution.alpha
+        errors, stated = evaluation.errors[judges], evaluation.stated[judges]
         seconds = perf_counter() - started
         error = float(np.mean(errors))
         trial = Trial(candidate, transform, functions, error, alpha, seconds, errors, stated)

@@ -109,7 +109,7 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
     operator = Operator.of(branch, trunk, solution, T)
     transformed = outputs.logs is not None or outputs.centre is not None
     if transformed:
-        fitted = product(product(operator.basis, operator.C), B).T
+        fitted = product(operator.basis, product(operator.C, B)).T
         weight = 1.0 if weights is None else weights[:, None]
         missed = weight * (outputs.values(fitted / weight) - y)
         residual = np.linalg.norm(missed) / (np.linalg.norm(weight * y) or 1.0)

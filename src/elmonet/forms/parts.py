@@ -80,11 +80,13 @@ class InputPart:
         """Return values (N, size) as columns (N, sum of `widths`), before scaling."""
         if self.logarithm:
             if not (values > 0).all():
-                inputs = f"the input {self.name!r}, which" if self.name else "its inputs, which"
+                inputs, X = (
+                    (f"the input {self.name!r}", repr(self.name)) if self.name else ("its inputs", "X")
+                )
                 raise InputError(
-                    f"this model takes logarithms of {inputs} must be positive; the smallest value is "
-                    f"{values.min():.4g}. Fit with log_inputs=False (also in AutoELMDeepONet), or add a "
-                    "constant to the inputs."
+                    f"this model takes logarithms of {inputs}, which must all be positive; the smallest "
+                    f"value of {X} is {values.min():.4g}. Fit with log_inputs=False (also in "
+                    "AutoELMDeepONet), or add a constant to the inputs."
                 )
             return np.log(values)
         if self.amplitude:
