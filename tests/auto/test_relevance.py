@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, load, relative_l2
+from elmonet import AutoELMDeepONet, ELMDeepONet, load, relative_l2
 from elmonet.auto.candidates import Transform
 from elmonet.auto.relevance import learn_parts, loo_objective
+from elmonet.features import InfiniteWidth
 from elmonet.forms.training import understand
 
 POINTS = np.linspace(0, 1, 15)
@@ -97,7 +98,7 @@ def test_parts_of_different_kinds(tmp_path):
         loss = size[:, 0] ** 2.5 * frequency**1.5 * (1 + ((temperature - 330) / 60) ** 2)
         return {"wave": size * np.sin(2 * np.pi * (x + phase)), "f": frequency, "T": temperature}, loss
 
-    (u, s), (new, truth) = make(250), make(200)
+    (u, s), (new, truth) = make(120), make(200)
     model = AutoELMDeepONet(layers=0, random_state=0).fit(u, s)
     error = relative_l2(model.predict(new)[:, None], truth[:, None])
     assert error < 0.02
@@ -127,8 +128,8 @@ def test_a_metric_finds_the_directions_that_matter():
     (u, s), (new, truth) = make(600), make(300)
     model = AutoELMDeepONet(layers=0, random_state=0).fit(u, s, points=POINTS)
     assert model.best_model_.metric is not None
-    plain = AutoELMDeepONet(layers=0, random_state=0)
-    error = relative_l2(model.predict(new), truth)
-    assert 0.7 < model.expected_error_ / error < 1.4
-    assert error < 0.05
-    assert plain is not None
+    errors = np.linalg.norm(model.predict(new) - truth, axis=1) / np.linalg.norm(truth, axis=1)
+    median, _ = model._fitted().estimate.quantiles
+    assert 0.7 < median / np.median(errors) < 1.4
+    plain = [ELMDeepONet(InfiniteWidth("rbf", scale)).fit(u, s, points=POINTS) for scale in (0.1, 0.3, 1.0)]
+    assert np.mean(errors) < 0.5 * min(relative_l2(other.predict(new), truth) for other in plain)

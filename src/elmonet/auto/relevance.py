@@ -29,8 +29,9 @@ from elmonet.metrics import reference_norms
 
 _FEW_FUNCTIONS = 150  # from which transforms of parts are chosen, at most
 _MOST_FUNCTIONS = 300  # from which scales are learned, at most
-_ITERATIONS = 40  # of the quasi-Newton method
-_WIDE = 30.0  # ratio of the largest and the smallest positive value from which on logarithms come first
+_ITERATIONS = 40  # of the quasi-Newton method, at most
+_TOLERANCE, _FINE_TOLERANCE = 3e-4, 2e-5  # fall of the error's logarithm at which it ends, relative to it
+_WIDE = 5.0  # ratio of the largest and the smallest positive value from which on logarithms may come first
 _START = 0.3  # common scale to begin with
 _RANGE = (7.0, 5.0)  # by which logarithms of scales may fall and rise
 _ALPHAS = (1e-13, 1.0)
@@ -85,7 +86,7 @@ def learn_parts(
     first = []
     for part, own, logarithm in zip(parts, columns, logarithms, strict=True):
         of_nature = part.name not in fixed and positive_by_nature(own)
-        wide = of_nature and (logarithm or own.max() > _WIDE * own.min())
+        wide = of_nature and (logarithm or (own.max() > _WIDE * own.min() and _even_in_logarithms(own)))
         first.append(replace(part, logarithm=bool(wide or (logarithm and part.name in fixed))))
     outputs = replace(base, scale_inputs=True)
     few = TransformedData(some.of(np.arange(min(len(some.X), _FEW_FUNCTIONS))), outputs)
@@ -103,6 +104,15 @@ def learn_parts(
     best = _without_irrelevant(TransformedData(some, outputs), best)
     candidates = [Candidate(best.kernel, linear=linear).at(best.scale) for linear in (False, True)]
     return Relevance(replace(base, scale_inputs=True, parts=best.parts, metric=None), candidates)
+
+
+def _even_in_logarithms(values: np.ndarray) -> bool:
+    """Whether logarithms of values are spread more evenly, to both sides of their mean, than the values."""
+
+    def skewness(A: np.ndarray) -> float:
+        return float(abs(np.mean((A - A.mean()) ** 3)) / np.std(A) ** 3)
+
+    return skewness(np.log(values / values.max())) < skewness(values / values.max())
 
 
 def _without_irrelevant(data: TransformedData, best: _Scales) -> _Scales:
@@ -172,7 +182,11 @@ def _scales(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": _ITERATIONS, "maxcor": 20},
+        options={
+            "maxiter": _ITERATIONS,
+            "maxcor": 20,
+            "ftol": _TOLERANCE if start is None else _FINE_TOLERANCE,
+        },
     )
     scales = np.zeros(len(relevance))
     scales[used] = np.exp(found.x[:-1])
