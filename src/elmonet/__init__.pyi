@@ -33,6 +33,7 @@ from .features import PerComponent as PerComponent
 from .features import Several as Several
 from .features import Sinusoid as Sinusoid
 from .fitting.operator import Operator as Operator
+from .forms.parts import InputPart as InputPart
 from .layered import LayeredELMDeepONet as LayeredELMDeepONet
 from .metrics import neg_relative_l2 as neg_relative_l2
 from .metrics import relative_l2 as relative_l2

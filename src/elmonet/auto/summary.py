@@ -148,13 +148,16 @@ def _parts(search: Search, transform: Transform) -> tuple[Fact, ...]:
     """Report how each part of the inputs is seen, and how much it matters; parts that have no names."""
     facts = []
     parts = transform.parts or ()
-    if transform.learned and len(parts) + sum(part.amplitude for part in parts) > 1:
+    if transform.learned and sum(part.groups for part in parts) > 1:
         largest = max(max(part.relevance) for part in parts) or 1.0
         lines = []
         for part in sorted(parts, key=lambda part: -max(part.relevance)):
             each = " and ".join(f"{r / largest:.2g}" for r in part.relevance)
-            matters = f"relevance {each}" if any(part.relevance) else "does not matter: left out"
-            lines.append(f"{part.name or 'input'}: {part.describe()}, {matters}")
+            if any(part.relevance):
+                lines.append(f"{part.name or 'input'}: {part.describe()}, relevance {each}")
+        hidden = [part.name for part in parts if not any(part.relevance)]
+        if hidden:
+            lines.append(f"left out, since the outputs do not depend on them: {', '.join(hidden)}")
         facts.append(Fact("Parts of the inputs", "\n".join(lines)))
     if search.training.inputs.names is None and len(parts) > 1 and any(part.size > 1 for part in parts):
         found = ", ".join(part.name for part in parts)

@@ -150,6 +150,22 @@ class InputForm:
                 scale = Affine(scale.shift, scale.scale / columns)
         return replace(self, scale=scale)
 
+    def relevance(self) -> dict[str, np.ndarray]:
+        """Return how much each part of the inputs matters to the branch, by name, at each of its columns.
+
+        A number is what one standard deviation of all columns of a part contributes to the distance of two
+        inputs; a part of relevance 0 is not seen. With a metric, it tells where along the sensors inputs
+        matter. The amplitude of a function that was split off has the name of the function, and "amplitude".
+        """
+        parts = self.parts or self.whole_parts()
+        names = [n for part in parts for n in (part.name, f"{part.name} amplitude")[: part.groups]]
+        sizes = column_sizes(parts)
+        factors = np.repeat([r for part in parts for r in part.relevance], sizes)
+        factors = factors / np.sqrt(np.repeat(sizes, sizes))
+        if self.metric is not None:
+            factors = factors * np.linalg.norm(self.metric, axis=1)
+        return dict(zip(names, np.split(factors, np.cumsum(sizes)[:-1]), strict=True))
+
     def unscaled(self) -> InputForm:
         """Return this form without scaling, and without what comes after it."""
         return replace(self, scale=None, metric=None)

@@ -1,7 +1,7 @@
 """Figures of predictions, their bands and their calibration, and of model selection. They need matplotlib."""
 
 from elmonet.plot.bands import band, band_field, calibration, stated_error
-from elmonet.plot.choices import leaderboard, ridge_path, suspects
+from elmonet.plot.choices import leaderboard, relevance, ridge_path, suspects
 from elmonet.plot.functions import field, parity, prediction
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "leaderboard",
     "parity",
     "prediction",
+    "relevance",
     "ridge_path",
     "stated_error",
     "suspects",

@@ -160,6 +160,48 @@ def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def relevance(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw how much each part of the inputs matters to a model, or where along the sensors a function does.
+
+    Parameters
+    ----------
+    model : fitted model whose inputs have parts with scales of their own, or a metric.
+    ax : axes to draw in; None: a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    Raises
+    ------
+    InputError : if all inputs count alike in this model.
+    """
+    if not hasattr(model, "inputs_"):
+        raise InputError(f"plot.relevance draws a fitted model; got {model!r}.")
+    form = model.inputs_
+    found = form.relevance()
+    if form.metric is None and (len(found) == 1 or form.parts is None):
+        raise InputError("in this model all values of an input count alike: there is nothing to compare.")
+    if len(found) == 1:  # one function
+        (values,) = found.values()
+        (ax,) = given_or_new(ax, 1, figsize=(5.5, 3.2))
+        along = form.sensors is not None and form.sensors.shape == (len(values), 1)
+        ax.plot(form.sensors[:, 0] if along else np.arange(len(values)), values / values.max(), color=BLUE)
+        ax.set(xlabel="sensor", ylabel="relevance", ylim=(0, 1.05))
+        titled(ax, "Where the input matters")
+    else:
+        sizes = {name: float(np.linalg.norm(values)) for name, values in found.items()}
+        names = sorted(sizes, key=lambda name: -sizes[name])
+        (ax,) = given_or_new(ax, 1, figsize=(6.0, 1.1 + _ROW_HEIGHT * len(names)))
+        ax.barh(range(len(names)), [sizes[n] / (sizes[names[0]] or 1.0) for n in names], 0.6, color=BLUE)
+        ax.set_yticks(range(len(names)), names, fontsize="small")
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        ax.set_xlabel("relevance, relative to the largest")
+        titled(ax, "Which parts of the inputs matter")
+    bare(ax)
+    return ax
+
+
 def suspects(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
     """Draw the residual of every training pair, and mark those that contradict the rest.
 
