@@ -11,6 +11,15 @@ settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=2000)
 settings.load_profile("deterministic")
 
+SHARING = ("cli", "paper")  # folders whose files use the same fitted models
+
+
+def pytest_collection_modifyitems(items):
+    """Let tests that share models run in one process: those of a file, and of some folders."""
+    for item in items:
+        together = item.path.parent if item.path.parent.name in SHARING else item.path
+        item.add_marker(pytest.mark.xdist_group(str(together)))
+
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
@@ -26,3 +35,13 @@ def run(monkeypatch, capsys, tmp_path):
         return end.value.code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def quick_pictures(monkeypatch):
+    """Pictures are drawn, but not laid out and rendered: that is most of the time of a report."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
+    monkeypatch.setattr(Figure, "savefig", lambda self, out, **how: out.write(b"\x89PNG\r\n\x1a\n"))
