@@ -15,7 +15,7 @@ paper: .venv/ready
 # One process for each core, with one BLAS thread each: the tests are small, and threads would wait for each other.
 # The tests of a file share a process, and so the models that they fit once: tests/conftest.py groups them.
 test: .venv/ready
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --dist loadfile
 
 # The numerical tests with the BLAS kernels that other machines have, on one thread and on two.
 test-kernels: .venv/ready

@@ -1,6 +1,7 @@
 """Tests are deterministic, the property tests too; and the command line, run in this process."""
 
 import sys
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import settings
@@ -14,11 +15,17 @@ settings.load_profile("deterministic")
 SHARING = ("cli", "paper")  # folders whose files use the same fitted models
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
     """Let tests that share models run in one process: those of a file, and of some folders."""
-    for item in items:
-        together = item.path.parent if item.path.parent.name in SHARING else item.path
-        item.add_marker(pytest.mark.xdist_group(str(together)))
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByModels(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = PurePosixPath(super()._split_scope(nodeid))
+            return str(file.parent if file.parent.name in SHARING else file)
+
+    return ByModels(config, log)
 
 
 @pytest.fixture
