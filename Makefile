@@ -48,8 +48,9 @@ format: .venv/ready
 clean:
 	rm -rf .venv results dist site build docs/gallery docs/sg_execution_times.rst
 
+# Modules are compiled when they are first imported: most of those of torch and the documentation never are.
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
 	touch $@
