@@ -17,8 +17,8 @@ def data():
     return problems.nonlinear_ode(n_train=300, n_test=60, n_points=40)
 
 
-def model(width=300, **settings):
-    return ELMDeepONet(Linear() + SLFN(width, "tanh", 0.5), random_state=0, **settings)
+def model(**settings):
+    return ELMDeepONet(Linear() + SLFN(300, "tanh", 0.5), random_state=0, **settings)
 
 
 def saved(fitted, tmp_path):
@@ -201,8 +201,8 @@ def scattered_ode(n, seed, components=False):
 
 
 def test_scattered_outputs(tmp_path):
-    u, s = scattered_ode(150, 0)
-    fitted = model(100).fit(u, s)
+    u, s = scattered_ode(250, 0)
+    fitted = model().fit(u, s)
     new, truth = scattered_ode(50, 1)
     predicted = fitted.predict(new, points=truth)
     error = np.linalg.norm(predicted - truth.values) / np.linalg.norm(truth.values)
@@ -219,8 +219,8 @@ def test_scattered_outputs(tmp_path):
 
 
 def test_scattered_components():
-    u, s = scattered_ode(150, 0, components=True)
-    fitted = model(100).fit(u, s)
+    u, s = scattered_ode(200, 0, components=True)
+    fitted = model().fit(u, s)
     new, truth = scattered_ode(50, 1, components=True)
     predicted = fitted.predict(new, points=truth)
     assert predicted.shape == truth.values.shape
