@@ -13,7 +13,7 @@ paper: .venv/ready
 	$(BIN)/elmonet reproduce --out results
 
 # One process for each core, with one BLAS thread each: the tests are small, and threads would wait for each other.
-# The tests of a file share a process, and so the models that they fit once.
+# The tests of a file share a process, and so the models that they fit once: tests/conftest.py groups them.
 test: .venv/ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --dist loadfile
 
@@ -48,8 +48,9 @@ format: .venv/ready
 clean:
 	rm -rf .venv results dist site build docs/gallery docs/sg_execution_times.rst
 
+# Modules are compiled when they are first imported: most of those of torch and the documentation never are.
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
 	touch $@

@@ -1,6 +1,7 @@
 """Tests are deterministic, the property tests too; and the command line, run in this process."""
 
 import sys
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,21 @@ from elmonet import cli
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=2000)
 settings.load_profile("deterministic")
+
+SHARING = ("cli", "paper")  # folders whose files use the same fitted models
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let tests that share models run in one process: those of a file, and of some folders."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByModels(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = PurePosixPath(super()._split_scope(nodeid))
+            return str(file.parent if file.parent.name in SHARING else file)
+
+    return ByModels(config, log)
 
 
 @pytest.fixture
@@ -26,3 +42,13 @@ def run(monkeypatch, capsys, tmp_path):
         return end.value.code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def quick_pictures(monkeypatch):
+    """Pictures are drawn, but not laid out and rendered: that is most of the time of a report."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
+    monkeypatch.setattr(Figure, "savefig", lambda self, out, **how: out.write(b"\x89PNG\r\n\x1a\n"))

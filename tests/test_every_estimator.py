@@ -935,17 +935,6 @@ def test_summaries(case):
     assert len(summary.splitlines()) > 3
 
 
-@pytest.fixture
-def quick_pictures(monkeypatch):
-    """Pictures are drawn, but not laid out and rendered: that is most of the time of a report."""
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
-
-    monkeypatch.setattr(Figure, "savefig", lambda self, out, **how: out.write(b"\x89PNG\r\n\x1a\n"))
-
-
 # Pictures take longest: those of each form once, and those of each estimator once.
 DRAWN = ("named components", "grid", "scattered", "gaps")
 REPORTED = [

@@ -57,6 +57,15 @@ def product(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None, add: bo
     return out
 
 
+def solve_upper(R: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return ``R^-1 B`` for a triangle R with nonzero diagonal, what lies below it being ignored.
+
+    OpenBLAS starts its threads for LAPACK's trtrs however small R is, but not for this.
+    """
+    (trsm,) = get_blas_funcs(("trsm",), (R, B))
+    return trsm(1.0, R, B)
+
+
 def gram(A: np.ndarray) -> np.ndarray:
     """Return the lower triangle of ``A A'``, Fortran-ordered, with zeros above the diagonal."""
     (syrk,) = get_blas_funcs(("syrk",), (A,))

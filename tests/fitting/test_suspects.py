@@ -17,7 +17,6 @@ from elmonet import (
 from elmonet.errors import InputError
 from elmonet.solve import Solution, Solver
 
-pytestmark = pytest.mark.numerics
 N = 150
 
 
@@ -49,6 +48,7 @@ def spoilt(kind, s, bad, rng):
     return y
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("part", [0.02, 0.1])
 @pytest.mark.parametrize("kind", ["swapped", "scaled", "shifted", "noisy"])
 def test_spoilt_pairs_are_found_and_nearly_nobody_else(ode, kind, part, rng):
@@ -59,6 +59,7 @@ def test_spoilt_pairs_are_found_and_nearly_nobody_else(ode, kind, part, rng):
     assert len(found) <= len(bad) + 2
 
 
+@pytest.mark.numerics
 def test_a_swapped_pair_names_its_partner(ode, rng):
     u, s, points = ode
     bad = rng.permutation(N)[:4]
@@ -70,6 +71,7 @@ def test_a_swapped_pair_names_its_partner(ode, rng):
         assert found.kinds[at] == "pair"
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("scaled", "1.7 times"), ("shifted", "shifted by"), ("noisy", "noise that other outputs do not have")],
@@ -82,6 +84,7 @@ def test_the_reason_says_what_was_done(ode, kind, words, rng):
     assert sum(words in reason for reason in reasons) >= 3
 
 
+@pytest.mark.numerics
 def test_one_wrong_value_of_an_output_is_named(ode):
     u, s, points = ode
     y = s.copy()
@@ -92,6 +95,7 @@ def test_one_wrong_value_of_an_output_is_named(ode):
     assert "value 23" in found.reasons[0]
 
 
+@pytest.mark.numerics
 def test_one_broken_sensor_is_named(ode):
     u, s, points = ode
     X = u.copy()
@@ -112,6 +116,7 @@ def heavy_tails(kind, shape, rng):
     return np.zeros(shape)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(
     "kind",
     ["none", "normal", "values, t with 2 degrees of freedom", "functions, t with 3 degrees of freedom"],
@@ -122,6 +127,7 @@ def test_nobody_is_accused_on_clean_data_with_noise(ode, kind, rng):
     assert len(fitted(u, s + noise, points).suspects()) == 0
 
 
+@pytest.mark.numerics
 def test_rounding_is_no_reason():
     rng = np.random.default_rng(0)
     u = rng.standard_normal((60, 10))
@@ -129,6 +135,7 @@ def test_rounding_is_no_reason():
     assert len(ELMDeepONet(Linear()).fit(u, s, points=np.arange(12.0)).suspects()) == 0
 
 
+@pytest.mark.numerics
 def test_units_offsets_and_order_do_not_matter(ode):
     u, s, points = ode
     rng = np.random.default_rng(0)
@@ -142,6 +149,7 @@ def test_units_offsets_and_order_do_not_matter(ode):
     assert set(order[permuted.functions]) == set(found.functions)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("settings", [{}, {"log_outputs": True}])
 def test_outputs_far_from_zero(ode, settings):
     """Centred outputs and logarithms: each fit has units of its own."""
@@ -153,6 +161,7 @@ def test_outputs_far_from_zero(ode, settings):
     assert set(model.suspects().functions) == set(bad)
 
 
+@pytest.mark.numerics
 def test_rows_are_those_of_the_data_given(ode):
     u, s, points = ode
     y = s.copy()
@@ -169,6 +178,7 @@ def test_rows_are_those_of_the_data_given(ode):
     assert automatic.suspects().n == N + 5
 
 
+@pytest.mark.numerics
 def test_scattered_outputs(ode):
     u, s, points = ode
     y = s.copy()

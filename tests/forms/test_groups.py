@@ -47,8 +47,8 @@ def test_a_dense_family_of_functions_is_not_repeated():
 def test_repeats_with_a_jitter_do_not_promise_too_much():
     data = problems.nonlinear_ode(n_train=60, n_test=200)
     rng = np.random.default_rng(1)
-    u = np.repeat(data.u_train, 5, axis=0)
-    u, s = u + 1e-6 * rng.standard_normal(u.shape), np.repeat(data.s_train, 5, axis=0)
+    u = np.repeat(data.u_train, 3, axis=0)
+    u, s = u + 1e-6 * rng.standard_normal(u.shape), np.repeat(data.s_train, 3, axis=0)
     for model in (ELMDeepONet(random_state=0), AutoELMDeepONet(random_state=0, time_budget=3)):
         model.fit(u, s, points=data.points)
         error = relative_l2(model.predict(data.u_test), data.s_test)

@@ -87,7 +87,7 @@ def test_a_plane(reported):
     assert "x1 from 0 to 1, x2 from 0 to 1" in reported(model).text
 
 
-def test_a_loaded_model(data, small, reported, tmp_path):
+def test_a_loaded_model(data, small, reported, tmp_path, quick_pictures):
     small.save(tmp_path / "model.elmonet")
     loaded = load(tmp_path / "model.elmonet")
     read = reported(loaded)
@@ -117,7 +117,7 @@ def test_scattered_numbers_and_more_dimensions(data, reported):
     assert "x3 from" in reported(model).text
 
 
-def test_layers(data, reported, tmp_path):
+def test_layers(data, reported, tmp_path, quick_pictures):
     model = LayeredELMDeepONet(layers=2, width=30, random_state=0)
     model.fit(data.u_train, data.s_train, points=data.points)
     read = reported(model)
@@ -127,7 +127,7 @@ def test_layers(data, reported, tmp_path):
     assert "Not known: this model was loaded from a file" in reported(load(tmp_path / "model.elmonet")).text
 
 
-def test_an_equation(data, reported):
+def test_an_equation(data, reported, quick_pictures):
     pde = PDE(Box(x=(0, 1)), lambda s, u: s.x - u, {"x=0": lambda s, u: s})
     model = AutoELMDeepONet(layers=0, time_budget=0.2).fit(
         data.u_train, pde, data.points, sensors=data.sensors
@@ -146,13 +146,12 @@ def test_few_functions(data, reported, n):
     assert ("Not known: this fit leaves no function out" in text) == (n == 1)
 
 
-def test_blocks(data, reported):
+def test_blocks(data, reported, quick_pictures):
     model = ELMDeepONet(SLFN(10)).partial_fit(data.u_train, data.s_train, points=data.points)
     assert "fitted in blocks" in reported(model).text
 
 
-def test_the_old_file_stays_if_writing_fails(small, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
+def test_the_old_file_stays_if_writing_fails(small, tmp_path, monkeypatch, quick_pictures):
     path = tmp_path / "fit.html"
     path.write_text("old")
 

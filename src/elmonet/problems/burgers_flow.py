@@ -252,9 +252,15 @@ def _weighted_mean(c: np.ndarray, times: np.ndarray, viscosity: float, x: np.nda
 
 def _heat_kernel(nodes: np.ndarray, x: np.ndarray, width: float) -> np.ndarray:
     """Return the Gaussian of the distance on the circle, (len(nodes), len(x)), up to a factor."""
-    distance = 2 * np.pi * ((nodes[:, None] - x + 0.5) % 1.0 - 0.5)  # to the nearest copy of the node
+    turns = nodes[:, None] - x + 0.5
+    turns -= np.floor(turns)
+    distance = 2 * np.pi * (turns - 0.5)  # to the nearest copy of the node
     kernel = np.zeros_like(distance)
     around = max(1, math.ceil(_NEGLIGIBLE_WIDTHS * width / (2 * np.pi)))
     for j in range(-around, around + 1):
-        kernel += np.exp(-(((distance + 2 * np.pi * j) / width) ** 2) / 2)
+        exponent = np.add(distance, 2 * np.pi * j, out=turns)
+        exponent /= width
+        exponent *= exponent
+        exponent *= -0.5
+        kernel += np.exp(exponent, out=exponent)
     return kernel

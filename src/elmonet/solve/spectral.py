@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, solve_triangular, svd
+from scipy.linalg import LinAlgError, eigh, get_lapack_funcs, qr, svd
 
-from elmonet.linalg import gram, product
+from elmonet.linalg import gram, product, solve_upper
 from elmonet.solve.factor import (
     MAX_DOUBT,
     PRIMAL_ROUNDING,
@@ -304,7 +304,7 @@ def _graded_least_squares(M: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, np.
     diagonal = R.diagonal()
     lost = np.flatnonzero(np.abs(diagonal) < np.finfo(R.dtype).eps * abs(diagonal[0]))
     R[lost, lost] = np.finfo(R.dtype).eps * max(abs(diagonal[0]), np.finfo(R.dtype).tiny)
-    solved = solve_triangular(R, np.hstack([product(Q.T, F[order]), np.eye(len(R))]), check_finite=False)
+    solved = solve_upper(R, np.hstack([product(Q.T, F[order]), np.eye(len(R))]))
     x, variance = np.empty_like(solved[:, : F.shape[1]]), np.empty(len(R), R.dtype)
     x[pivots], inverse = solved[:, : F.shape[1]], solved[:, F.shape[1] :]
     variance[pivots] = np.einsum("ij,ij->i", inverse, inverse)
