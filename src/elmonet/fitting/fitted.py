@@ -226,6 +226,7 @@ class FittedOperator(FittedModel):
     training : the training data of a fit in memory; None after a fit in blocks and in a file.
     refit : function that fits what was chosen to other training data, where functions are held out.
     again : function that fits and chooses again from other training data; None as for `training`.
+    with_branch : the same with another branch, the first argument.
     grouping : why functions were left out in groups, in words.
     groups : number of these groups; None if each function was left out by itself.
     """
@@ -235,6 +236,7 @@ class FittedOperator(FittedModel):
     training: Training | None = None
     refit: Callable[[Training], FittedOperator] | None = None
     again: Callable[[Training], FittedOperator] | None = None
+    with_branch: Callable[[Any, Training], FittedOperator] | None = None
     grouping: str = ""
     groups: int | None = None
 
