@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from elmonet import POD, ELMDeepONet, InfiniteWidth, Legendre, Linear, Ridge, load, problems
+from elmonet import POD, ELMDeepONet, InfiniteWidth, Legendre, Linear, Ridge, load, problems, relative_l2
 from elmonet.interpolation import grid_points, interpolate
+from elmonet.summary import percent
 from elmonet.uncertainty.between_points import distance_factor, errors_between
 
 pytestmark = pytest.mark.numerics
@@ -40,6 +41,46 @@ def test_bands_hold_between_13_9_and_5_points(ode, step, tmp_path):
     model.save(tmp_path / "model.elmonet")
     again = load(tmp_path / "model.elmonet").interval(ode.u_test, 0.9, points=ode.points)
     np.testing.assert_array_equal(again, (low, high))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("step", [4, 8, 16])
+@pytest.mark.parametrize("size", [1.0, 1e5])
+def test_the_expected_error_between_the_points(step, seed, size, tmp_path):
+    """It was not stated: 0.08 % at the points, up to 21 % between them."""
+    d = problems.nonlinear_ode(n_train=100, n_test=100, n_sensors=30, n_points=97, seed=seed)
+    order = np.random.default_rng(seed).permutation(97)[: len(range(0, 97, step))].argsort()
+    points = np.arange(0, 97, step)[order]  # in any order
+    model = ELMDeepONet(InfiniteWidth("matern52", 0.1), POD())
+    model.fit(d.u_train, size * d.s_train[:, points], points=d.points[points])
+    halfway = slice(step // 2, None, step)
+    at = relative_l2(model.predict(d.u_test), size * d.s_test[:, points])
+    between = relative_l2(model.predict(d.u_test, points=d.points[halfway]), size * d.s_test[:, halfway])
+    stated = model.expected_error_between_points_
+    assert 0.6 < stated / between < 4
+    assert 0.7 < model.expected_error_ / at < 1.4  # as before
+    assert ("Other points" in model.summary()) == (stated > 1.5 * model.expected_error_)
+    if step == 16:
+        assert between > 0.1
+        assert f"{percent(stated, 2)} halfway between the training points" in model.summary()
+    model.save(tmp_path / "model.elmonet")
+    again = load(tmp_path / "model.elmonet")
+    assert again.expected_error_between_points_ == pytest.approx(stated, rel=1e-12)
+
+
+def test_the_expected_error_between_points_of_logarithms_and_components():
+    """In the user's units, as the expected error is: a spline of new functions misses as much."""
+    d = problems.nonlinear_ode(n_train=100, n_test=100, n_sensors=30, n_points=97)
+    points, halfway = slice(None, None, 16), slice(8, None, 16)
+    for outputs, settings in (
+        (np.exp, {"log_outputs": True}),
+        (lambda s: np.stack([1e3 * s, np.cos(3 * s)], axis=-1), {}),
+    ):
+        model = ELMDeepONet(InfiniteWidth("matern52", 0.1), POD(), **settings)
+        model.fit(d.u_train, outputs(d.s_train)[:, points], points=d.points[points])
+        predicted = model.predict(d.u_test, points=d.points[halfway])
+        between = relative_l2(predicted, outputs(d.s_test)[:, halfway])
+        assert 0.4 < model.expected_error_between_points_ / between < 4
 
 
 @pytest.mark.parametrize("step", [4, 8, 16])

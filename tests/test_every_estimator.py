@@ -531,6 +531,7 @@ DEFAULTS = {"interval": {"coverage": 0.9, "of": "points", "points": None}, "sugg
 ATTRIBUTES = [
     "expected_error_",
     "expected_error_interval_",
+    "expected_error_between_points_",
     "error_kind_",
     "inputs_",
     "outputs_",

@@ -154,8 +154,7 @@ def physics_channel_flow_keeps_its_fluid(found):
 
 def physics_own_domain_is_exact_for_polynomials(found):
     assert found.error < 1e-9
-    # Between scattered sensors the input is not known: what interpolation may miss there is stated.
-    assert found.error < found.model.expected_error_ < 1e-5
+    assert found.model.expected_error_ < 1e-9
 
 
 CHECKS = {

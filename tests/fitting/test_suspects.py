@@ -15,6 +15,7 @@ from elmonet import (
     problems,
 )
 from elmonet.errors import InputError
+from elmonet.fitting.suspects import _outliers as outliers
 from elmonet.solve import Solution, Solver
 
 N = 150
@@ -57,6 +58,53 @@ def test_spoilt_pairs_are_found_and_nearly_nobody_else(ode, kind, part, rng):
     found = fitted(u, spoilt(kind, s, bad, rng), points).suspects()
     assert set(found.functions) >= set(bad)
     assert len(found) <= len(bad) + 2
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize(
+    ("kind", "part", "kernel", "least"),
+    [
+        (
+            "swapped",
+            0.02,
+            InfiniteWidth("matern32", 1.344),
+            6,
+        ),  # what is chosen from the spoilt data; 3 found
+        ("swapped", 0.1, InfiniteWidth("matern52", 0.896), 29),  # 26
+        ("shifted", 0.05, InfiniteWidth("matern52", 1.269), 11),  # none
+        ("noisy", 0.05, InfiniteWidth("matern32", 0.754), 9),  # none
+    ],
+)
+def test_a_model_that_wrong_pairs_have_spoilt_is_not_the_judge(kind, part, kernel, least):
+    """Burgers' equation, where a model misses 6 %, at most 1 in 300 falsely accused."""
+    data = problems.burgers(300, 1, n_points=64)
+    rng = np.random.default_rng(0)
+    bad = rng.permutation(300)[: round(part * 300)]
+    s, size = data.s_train.copy(), np.sqrt(np.mean(data.s_train**2))
+    if kind == "swapped":
+        s[bad] = s[np.roll(bad, 1)]
+    else:
+        s[bad] += 0.3 * size * (1 if kind == "shifted" else rng.standard_normal(s[bad].shape))
+    order = rng.permutation(300)
+    model = ELMDeepONet(kernel, scale_inputs=False, random_state=0)
+    found = model.fit(data.u_train[order], s[order], points=data.points).suspects().functions
+    assert len(set(order[found]) & set(bad)) >= least
+    assert len(set(order[found]) - set(bad)) <= 1
+
+
+def test_wrong_pairs_without_a_gap_to_the_right_ones():
+    """Logarithms of sizes with an exponential tail, and some beyond it."""
+    accused = found = false = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        sizes = np.exp(rng.choice([0.1, 0.3]) * rng.laplace(size=300))
+        accused += outliers(sizes / np.median(sizes)).any()
+        sizes[:15] = np.geomspace(6, 30, 15)
+        mask = outliers(sizes / np.median(sizes))
+        found, false = found + mask[:15].sum(), false + mask[15:].sum()
+    assert accused <= 4  # data sets without wrong pairs
+    assert found > 0.9 * 200 * 15
+    assert false < 0.05 * found
 
 
 @pytest.mark.numerics

@@ -6,7 +6,7 @@ from scipy.linalg import solve_banded
 
 from elmonet import relative_l2
 from elmonet.errors import NumericsWarning
-from elmonet.physics import PDE, Box
+from elmonet.physics import PDE, Box, Domain
 
 pytestmark = pytest.mark.numerics
 
@@ -225,6 +225,24 @@ def test_a_few_sensors(m, periodic):
     true = relative_l2(found.s, u(FINE))
     assert true > 0.04
     assert true / 3 < found.result.error < 5 * true
+
+
+def test_nothing_is_interpolated_where_u_is_needed_at_its_sensors_only():
+    """A condition at 40 points of a circle, where u is known: 1.4e-6 was stated for errors of 1e-14."""
+    angle = np.linspace(0, 2 * np.pi, 40, endpoint=False) + 0.1
+    edge = np.column_stack([np.cos(angle), np.sin(angle)])
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 15)] * 2), axis=-1).reshape(-1, 2)
+    inside = grid[np.linalg.norm(grid, axis=1) < 0.95]
+    pde = PDE(Domain(inside, {"edge": edge}), lambda s, u: s.xx + s.yy, {"edge": lambda s, u: s - u})
+    a = np.random.default_rng(0).normal(size=(30, 5))
+
+    def harmonic(points):
+        return a @ ((points @ [1, 1j])[:, None] ** np.arange(5)).real.T
+
+    order = np.random.default_rng(1).permutation(len(edge))  # the sensors in any order
+    found = pde.solved(harmonic(edge[order]), edge[order])
+    assert relative_l2(found.s, harmonic(found.points)) < 1e-11
+    assert found.result.error < 1e-10
 
 
 def test_scattered_sensors_that_are_too_few():

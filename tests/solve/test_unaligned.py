@@ -101,6 +101,35 @@ def test_the_search_goes_below_a_gram_matrix_only_for_a_reason(monkeypatch):
     assert choice.error < 1e-6
 
 
+@pytest.mark.parametrize("alpha", [1e-8, 1e-12, 1e-14, 1e-16, 1e-40, 1e-300])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("few", [True, False])
+def test_gaps_with_hardly_any_ridge_and_more_features_than_functions(alpha, seed, few):
+    """It raised "K + alpha is not positive", or missed by 1e-16 / alpha: I - H is as small as rounding."""
+    rng, Q, B, G = made(40, 30, M, seed)
+    known = rng.random(G.shape) < (0.97 if few else 0.4)
+    known[0] = True
+    alpha = alpha * np.linalg.norm(B.T @ B)
+    fit = Gaps(Q, known, FeatureGram(B), np.where(known, G, np.nan)).fit(at(alpha))
+    for j, own in enumerate(known.T):  # Q is square: each point is a ridge regression by itself
+        U, s, Vt = np.linalg.svd(B[:, own], full_matrices=False)
+        weights = U @ (s / (s**2 + alpha) * (Vt @ G[own, j]))
+        np.testing.assert_allclose((Q @ fit.C @ B)[j], B.T @ weights, rtol=0, atol=1e-10 * np.abs(G).max())
+
+
+@pytest.mark.parametrize("rank", [r, M])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_gaps_in_repeated_functions_with_hardly_any_ridge(rank, scale):
+    """Functions that are repeated leave I - H singular to rounding: the fit is finite and fits the values."""
+    rng, Q, B, G = made(40, 15, rank)
+    B, G = np.repeat(B, 2, axis=1), scale * np.repeat((Q @ Q.T @ G.T).T, 2, axis=0)
+    known = rng.random(G.shape) < 0.7
+    known[::2] |= ~known[1::2]  # each value is known in one of the two
+    for alpha in (1e-12, 1e-14, 1e-18, 1e-200):
+        fit = Gaps(Q, known, FeatureGram(B), G).fit(at(alpha))
+        np.testing.assert_allclose((Q @ fit.C @ B).T, G, rtol=0, atol=1e-7 * np.abs(G).max())
+
+
 def test_a_basis_is_complete_where_it_is_not_zero():
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     assert is_complete(Q)

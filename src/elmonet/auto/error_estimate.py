@@ -15,7 +15,10 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.uncertainty.error_estimate import MAX_RATE, ErrorEstimate
 
 EXACT = 1e-8  # relative error below which nothing is left to gain
-_REFIT_UP_TO = 50  # functions, up to which each is left out by a refit
+_REFIT_UP_TO = 50  # functions or groups of them, up to which each is left out by a refit
+_FEW_REFITS = 10  # refits where one takes long
+_REFIT_VALUES = 12_000  # functions in all refits, above which there are only a few
+_REFIT_FUNCTIONS = 2000  # functions, above which there are none
 _REFIT_FROM = 4  # independent functions, so that halves hold two
 _SIGNIFICANT = 1.64  # standard errors of a paired difference
 _OFTEN_BETTER = 0.3  # part of the functions that a trial like the best predicts at least as well
@@ -26,9 +29,9 @@ _HALVINGS = 4  # random splits into halves
 class LearningCurve:
     """The errors of the best branch on n and on N > n functions, taken to fall as N^-rate."""
 
-    n: int
+    n: float
     error_n: float
-    N: int
+    N: float
     error_N: float
 
     @property
@@ -44,7 +47,8 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     """Estimate the error of the fitted model: leave-one-out error plus the optimism of the choice.
 
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
-    N functions is smaller by ((N - 1) / N)^rate.
+    N functions is smaller by ((N - 1) / N)^rate. With few groups, the error without a group is stated as it
+    is: what the choice of scales has seen of the groups weighs as much as one group more.
     """
     before = model._fitted().estimate
     if before.reason:
@@ -54,11 +58,13 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
     errors, one_more = np.asarray(model.solution_.loo_errors)[search.judges(N)], 1.0
-    if independent >= _REFIT_FROM and N <= _REFIT_UP_TO:
-        errors = errors_without_each(search, best)
+    if _REFIT_FROM <= independent <= _REFIT_UP_TO and N <= _REFIT_FUNCTIONS:
+        parts = independent if independent * N <= _REFIT_VALUES else min(independent, _FEW_REFITS)
+        errors = errors_without_each(search, best, parts)
         half = float(np.mean(errors_without_half(search, best)))
-        curve = LearningCurve(independent // 2, half, independent - 1, float(np.mean(errors)))
-        one_more = (1 - 1 / independent) ** curve.rate
+        kept = independent * (1 - 1 / parts)
+        curve = LearningCurve(independent // 2, half, kept, float(np.mean(errors)))
+        one_more = (kept / independent) ** curve.rate if groups is None else 1.0
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
@@ -124,16 +130,21 @@ def undecided(search: Search, best: Trial, independent: int) -> float:
     return float(max(0.0, np.log(np.median(ratios))))
 
 
-def errors_without_each(search: Search, trial: Trial) -> np.ndarray:
+def errors_without_each(search: Search, trial: Trial, parts: int | None = None) -> np.ndarray:
     """Return the relative error of each function (N,), predicted by a refit without it or its group.
 
     The exact leave-one-out of one factorisation leaves a function out of the coefficients, but not of what
     was learned before: means and deviations at the sensors, the mean logarithm of the outputs, alpha. With
     hundreds of functions this makes no difference. With ten, it does: if inputs and outputs are both
     centred, the last function is minus the sum of the others on both sides, and a linear fit knows it.
+    With fewer `parts` than functions or groups, several of these are left out together.
     """
-    groups = _groups(search)
-    return _errors(search, trial, [groups == group for group in np.unique(groups)])
+    groups = np.unique(_groups(search), return_inverse=True)[1].ravel()
+    independent = int(groups.max()) + 1
+    part = np.arange(independent)
+    if parts is not None and parts < independent:
+        part = np.random.default_rng(search.seed).permutation(independent) % parts
+    return _errors(search, trial, [part[groups] == k for k in np.unique(part)])
 
 
 def errors_without_half(search: Search, trial: Trial) -> np.ndarray:

@@ -345,6 +345,12 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self._fitted(AttributeError).estimate.interval
 
     @property
+    def expected_error_between_points_(self) -> float | None:
+        """Expected relative error halfway between the training points; None if unknown."""
+        model = self._fitted(AttributeError)
+        return model.estimate.between(model.interpolation_error)
+
+    @property
     def error_quantiles_(self) -> tuple[float, float] | None:
         """Median and 95 % quantile of the errors of single functions; None if unknown, or with few."""
         return self._fitted(AttributeError).estimate.quantiles

@@ -53,7 +53,7 @@ def deeponet_to_store(
     operator, estimate = model.operator, model.estimate
     chosen = None
     if model.words is not None:  # by an automatic choice, which says more than the solution
-        chosen = [estimate.error, str(model.words), stored_interval(estimate.interval)]
+        chosen = [estimate.error, str(model.summary), stored_interval(estimate.interval)]
     header = {
         "model": "ELMDeepONet",
         "settings": {name: getattr(estimator, name) for name in _SETTINGS},
@@ -68,6 +68,7 @@ def deeponet_to_store(
         "quantiles": estimate.quantiles,
         "components": estimate.components,
         "unknown": estimate.reason,
+        "interpolation": model.interpolation_error,
         "groups": model.groups,
         "word": model.grouping,
     }
@@ -99,6 +100,7 @@ def deeponet_from_store(
     method = restored_method(header)
     more = {"groups": header.get("groups"), "grouping": header.get("word", ""), "method": method}
     more["known"] = TrainingRecord.from_arrays(arrays)
+    more["interpolation"] = header.get("interpolation")
     model = FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
     if header.get("unknown"):
         model = replace(model, estimate=ErrorEstimate(reason=str(header["unknown"])))

@@ -132,9 +132,21 @@ class FittedModel(ABC):
         return find_suspects(self.judge)
 
     @property
-    def summary(self) -> Summary | str:
-        """The summary: of whoever chose the model, or its own."""
+    def interpolation_error(self) -> float | None:
+        """Relative error of interpolation halfway between the training points; None if it is not known."""
+        return None
+
+    @property
+    def _words(self) -> Summary | str:
         return self.own_summary() if self.words is None else self.words
+
+    @property
+    def summary(self) -> Summary | str:
+        """The summary: of whoever chose the model, or its own; with the error between the training points."""
+        summary = self._words
+        if isinstance(summary, str):  # of a file, with all in it
+            return summary
+        return summary.telling("error", *self.estimate.facts_between(self.interpolation_error))
 
     def summary_with_suspects(self) -> Summary | str:
         """Return the summary with a line on suspect training pairs, if there are any and it takes no time."""
@@ -183,13 +195,13 @@ class FittedModel(ABC):
 
     def with_words(self, heading: str, *facts: Fact) -> Self:
         """Return the model with more facts in its summary."""
-        summary = self.summary
+        summary = self._words
         assert isinstance(summary, Summary)  # a loaded model's is text
         return replace(self, words=summary.telling(heading, *facts))
 
     def with_solver_error(self, error: float, equation: tuple[Fact, ...]) -> Self:
         """Return the model for training outputs that a solver computed with an error of its own."""
-        estimate, summary = self.estimate.plus(error), self.summary
+        estimate, summary = self.estimate.plus(error), self._words
         assert estimate.error is not None
         assert isinstance(summary, Summary)  # a loaded model's is text
         words = summary.with_equation(equation, error, estimate.error)
@@ -226,8 +238,10 @@ class FittedOperator(FittedModel):
     training : the training data of a fit in memory; None after a fit in blocks and in a file.
     refit : function that fits what was chosen to other training data, where functions are held out.
     again : function that fits and chooses again from other training data; None as for `training`.
+    with_branch : the same with another branch, the first argument.
     grouping : why functions were left out in groups, in words.
     groups : number of these groups; None if each function was left out by itself.
+    interpolation : the interpolation error that a file holds.
     """
 
     operator: Operator
@@ -235,8 +249,10 @@ class FittedOperator(FittedModel):
     training: Training | None = None
     refit: Callable[[Training], FittedOperator] | None = None
     again: Callable[[Training], FittedOperator] | None = None
+    with_branch: Callable[[Any, Training], FittedOperator] | None = None
     grouping: str = ""
     groups: int | None = None
+    interpolation: float | None = None
 
     @classmethod
     def of(cls, inputs: InputForm, outputs: OutputForm, solution: Solution, **more: Any) -> Self:
@@ -268,6 +284,25 @@ class FittedOperator(FittedModel):
         """Residuals of functions held out of fits to the others; the fits are made when first asked for."""
         return held_out_residuals(self)
 
+    @property
+    def _some_outputs(self) -> np.ndarray | None:
+        """Outputs (n, c M) that tell the interpolation error; None if there are none without gaps."""
+        training = self.training
+        if training is None or isinstance(self.outputs, ScatteredForm) or training.has_gaps:
+            return None
+        n = len(training.X)
+        return np.asarray(training.y[np.linspace(0, n - 1, min(n, _INTERPOLATED)).astype(int)])
+
+    @cached_property
+    def interpolation_error(self) -> float | None:
+        """Relative error of interpolation halfway between the training points; None if it is not known."""
+        y, between, outputs = self._some_outputs, self.between_points, self.outputs
+        if y is None or between is None:
+            return self.interpolation
+        missed = np.broadcast_to(between * outputs.unit(outputs.target(y)), y.shape)
+        error, size = (float(np.linalg.norm(outputs.in_units(rows))) for rows in (missed, y))
+        return error / size if size else None
+
     @cached_property
     def between_points(self) -> np.ndarray | None:
         """Size of the interpolation error (c M,) between the training points; None if it is not known.
@@ -275,11 +310,10 @@ class FittedOperator(FittedModel):
         Other trunks than those learned from outputs do not interpolate: ``h / (1 - h)`` of what they miss at
         a point comes on top if that point is left out, h being its leverage in the trunk's span.
         """
-        training, outputs = self.training, self.outputs
-        if training is None or isinstance(outputs, ScatteredForm) or training.has_gaps:
+        outputs, y = self.outputs, self._some_outputs
+        if y is None:
             return None
-        some = np.linspace(0, len(training.X) - 1, min(len(training.X), _INTERPOLATED)).astype(int)
-        target = outputs.target(training.y[some])
+        target = outputs.target(y)
         if "outputs" not in learns_from(self.operator.trunk):
             Q = self.operator.basis
             h = np.minimum(np.einsum("ij,ij->i", Q, Q), 1 - 1 / len(Q))

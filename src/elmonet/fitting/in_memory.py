@@ -48,6 +48,7 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
         "training": training,
         "method": settings.error_bars,
         "again": partial(fit_training, settings),
+        "with_branch": partial(_with_branch, settings),
     }
     if not isinstance(outputs, ScatteredForm) and not training.has_gaps:
         if training.groups is not None:
@@ -74,6 +75,11 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
     operator = Operator.of(found.branch, found.trunk, solution, T)
     more["refit"] = partial(_refit, settings, operator.branch, operator.trunk, Ridge(solution.alpha))
     return FittedOperator.of(inputs, outputs, solution, operator=operator, **more)
+
+
+def _with_branch(settings: FitSettings, branch: Any, training: Training) -> FittedOperator:
+    """Fit training data with another branch."""
+    return fit_training(replace(settings, branch=branch), training)
 
 
 def _refit(settings: FitSettings, branch: Any, trunk: Any, solver: Any, training: Training) -> FittedOperator:

@@ -22,6 +22,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import bdtrc
 
 from elmonet.errors import InputError
+from elmonet.features.kernels import InfiniteWidth
 from elmonet.fitting.residuals import Residuals, rows_and_lift, training_residuals
 from elmonet.forms.training import Training
 from elmonet.linalg import gram, product
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
 
 MIN_FUNCTIONS = 20  # below, quantiles say nothing of a tail
 _ASIDE = 0.15  # part of the functions that is set aside
+_KERNELS, _SCALES = ("rbf", "matern52", "matern32"), (0.1, 0.3, 0.6, 1.0)  # that the model is compared with
+_MAX_FOR_JUDGE = 400  # functions that are enough to compare them
+_GOOD_JUDGE = 0.01  # relative left-out error of trusted functions up to which no other kernel is tried
 _ROUNDS = 3  # fits without those aside; a suspect is one after each of the last two
 _PASSES = 3  # more searches among the others, once some are found
 _TAIL = 0.7  # quantile that, with the median, fits the tail
 _CHANCE = 0.001  # probability of accusing anyone if nobody is wrong
+_FALSE = 0.05  # part of a group of suspects that may be right pairs
+_LONGER_TAIL = 4.0  # times 1 / sqrt(n): two standard errors of a tail's scale, relative to it
 _MOST = 0.25  # part of the functions that can be accused
 _HUGE = 50.0  # the same as _MIN_RATIO, for residuals that no tail of right pairs reaches
 _LIKELY = 0.02  # the same as _CHANCE, for these
@@ -132,6 +138,7 @@ def find_suspects(model: FittedOperator | None) -> Suspects:
             f"telling suspects from chance takes at least {MIN_FUNCTIONS} functions; got "
             f"{len(residuals.functions)}."
         )
+    model, residuals = _best_judge(model, training, residuals)
     judged, found = _one_pass(model, training, residuals)
     sizes, total, new = (
         dict(zip(judged.rows.tolist(), judged.sizes.tolist(), strict=True)),
@@ -161,6 +168,47 @@ def find_suspects(model: FittedOperator | None) -> Suspects:
         np.array(list(sizes)),
         training.total or total,
     )
+
+
+def _best_judge(
+    model: FittedOperator, training: Training, residuals: Residuals
+) -> tuple[FittedOperator, Residuals]:
+    """Return the model, or one with another kernel if that predicts trusted functions better; and residuals.
+
+    Wrong pairs spoil the choice of a model, too: it smooths so much that it misses right pairs by as much as
+    wrong ones. So the model is compared with some kernels, without the functions that are most conspicuous.
+    """
+    n = len(residuals.functions)
+    if model.with_branch is None or model.again is None or not residuals.left_out:
+        return model, residuals
+    target = model.outputs.target(training.y)
+    predicted = model.outputs.values(target - residuals.values)
+    sizes = _scaled_and_sizes(residuals.values, _column(residuals.scales[1], n), predicted)[1]
+    trusted = np.argsort(sizes, kind="stable")[: n - int(_ASIDE * n)]
+    kept = np.sort(np.random.default_rng(0).permutation(trusted)[:_MAX_FOR_JUDGE])
+    few, Z = training.of(kept), model.seen(training.X[kept])
+    spread = float(np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2))) or 1.0
+
+    def error(fit: FittedOperator) -> float:
+        own = training_residuals(fit)
+        assert own is not None
+        predicted = model.outputs.target(fit.outputs.values(fit.outputs.target(few.y) - own.values))
+        missed = np.linalg.norm(target[kept] - predicted, axis=1)
+        return float(np.mean(missed)) if np.isfinite(missed).all() else np.inf
+
+    branches = [InfiniteWidth(kernel, scale / spread) for kernel in _KERNELS for scale in _SCALES]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = error(model.again(few))
+        if own <= _GOOD_JUDGE * float(np.mean(np.linalg.norm(target[kept], axis=1))):
+            return model, residuals
+        errors = [error(model.with_branch(branch, few)) for branch in branches]
+        if min(errors) >= own:
+            return model, residuals
+        judge = model.with_branch(branches[int(np.argmin(errors))], training)
+    found = training_residuals(judge)
+    assert found is not None
+    return judge, found
 
 
 class _Reason(NamedTuple):
@@ -255,9 +303,7 @@ def _judged(model: FittedOperator, training: Training, residuals: Residuals) -> 
     values, deviation = residuals.values, _column(residuals.scales[min(1, len(residuals.scales) - 1)], n)
     for rounds in range(_ROUNDS + 1):
         predicted = model.outputs.values(model.outputs.target(y) - values) if points is None else y - values
-        scaled = _in_typical_units(values, deviation, predicted)
-        sizes = np.nanmedian(scaled, axis=1)
-        sizes /= np.median(sizes) or 1.0
+        scaled, sizes = _scaled_and_sizes(values, deviation, predicted)
         masks.append(_outliers(sizes))
         if rounds == _ROUNDS or not residuals.left_out or model.again is None:
             break
@@ -303,6 +349,15 @@ def _column(scale: np.ndarray, n: int) -> np.ndarray:
     return np.broadcast_to(scale[:, 0], (n,))
 
 
+def _scaled_and_sizes(
+    values: np.ndarray, deviation: np.ndarray, predicted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sizes of residuals (n, R) and of functions (n,), their medians, both in typical units."""
+    scaled = _in_typical_units(values, deviation, predicted)
+    sizes = np.nanmedian(scaled, axis=1)
+    return scaled, sizes / (np.median(sizes) or 1.0)
+
+
 def _in_typical_units(values: np.ndarray, deviation: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Return the sizes of residuals (n, R), in units of the median over functions at each point.
 
@@ -332,7 +387,9 @@ def _outliers(sizes: np.ndarray) -> np.ndarray:
     """Return which sizes (n,), in units of their median, lie beyond the tail of the others.
 
     One by one, if so large a size is unlikely among n. Or as a group of k above a gap, if k sizes so large
-    are unlikely, and so is the gap: that of an exponential tail is exponential, with 1 / k of its scale.
+    are unlikely, and so is the gap: that of an exponential tail is exponential, with 1 / k of its scale. Or
+    without a gap, if k sizes so large are very unlikely even for a longer tail, and hardly one of them is to
+    be expected of right pairs: n chance <= q k, the rule of Benjamini and Hochberg.
     """
     n, order = len(sizes), np.argsort(-sizes, kind="stable")
     logs = np.log(np.maximum(sizes[order], np.finfo(float).tiny))
@@ -342,7 +399,9 @@ def _outliers(sizes: np.ndarray) -> np.ndarray:
     unlikely = bdtrc(count - 1, n, chance) < _CHANCE
     gap = np.append(-np.diff(logs), 0.0) * count / scale > np.log(_MOST * n / _CHANCE)
     possible = (count <= _MOST * n) & (logs >= np.log(_MIN_RATIO))
-    group = count[possible & unlikely & gap].max(initial=0)
+    longer = scale * (1 + _LONGER_TAIL / np.sqrt(n))
+    many = bdtrc(count - 1, n, 0.5 * np.exp(-np.maximum(logs, 0) / longer)) < _CHANCE
+    group = count[possible & ((unlikely & gap) | (many & (n * chance <= _FALSE * count)))].max(initial=0)
     wrong = np.zeros(n, bool)
     limit = np.where(logs >= np.log(_HUGE), _LIKELY, _CHANCE)
     wrong[order] = (count <= group) | (possible & (n * chance < limit))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from scipy.interpolate import make_interp_spline
+from scipy.spatial import cKDTree
 
 from elmonet.checks import coordinates, finite
 from elmonet.errors import InputError
@@ -20,6 +21,7 @@ Key = tuple[str, str]  # a component ("" if there is only one), and the sorted l
 UNNAMED = ("",)  # the components of a function that has only one, without a name
 
 _SPLINE_DEGREE = 9  # of the splines through the sensors, at most
+_SAME_PLACE = 1e-9  # distance between a point and a sensor, relative to the extent, that is rounding
 _COARSER = (0, 1, 2)  # interpolants that are coarsened so often tell the interpolation error
 _FEWEST_FOR_SPLINES = 4  # values on an axis that allow splines of two degrees, linear and cubic
 
@@ -220,7 +222,12 @@ class InputFields:
                 raise InputError(
                     f"u.{letters} needs sensors on a grid: derivatives of scattered values are not known."
                 )
-            return interpolate(sensors[:: 2**coarser], u.T[:: 2**coarser], where).T
+            found = interpolate(sensors[:: 2**coarser], u.T[:: 2**coarser], where)
+            if coarser:  # u is known at its sensors: nothing is interpolated there
+                distance, nearest = cKDTree(sensors).query(where)
+                known = distance <= _SAME_PLACE * np.ptp(sensors)
+                found[known] = u.T[nearest[known]]
+            return found.T
         values = u[:, order].T.reshape(*(len(axis) for axis in grid), -1)
         for axis, x, j in zip(grid, where.T, axes, strict=True):
             self._require_cover(axis, x, j)

@@ -29,8 +29,8 @@ class Cholesky:
         if failed:
             raise LinAlgError("K + alpha is not positive")
         self._lower = True
-        pivots = np.abs(self._L.diagonal())
-        self.condition = float(np.sqrt(diagonal.sum()) / pivots.min())  # an estimate
+        self.smallest_pivot = float(np.abs(self._L.diagonal()).min())
+        self.condition = float(np.sqrt(diagonal.sum()) / self.smallest_pivot)  # an estimate
 
     def _lapack(self, name: str) -> Any:
         """Return a function of LAPACK; one that is kept could not be pickled."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, eigh
 
 from elmonet.linalg import gram, product
 from elmonet.metrics import output_sizes
@@ -20,6 +20,7 @@ _ONE_FOLD_FUNCTIONS = 200  # from this many functions on, one fold is enough to 
 _START_POWER = -DECADES // 2  # power of ten, relative to s_max^2, of the alpha where the search starts
 _ZERO_ROW = 1e-10  # a row of an orthonormal matrix with a smaller norm is zero
 _PROGRESS = 0.98  # stop a search if the error is above this times the last
+_MIN_PIVOT = 1e-6  # squared pivot of a block of I - H, below which rounding may be seen in what it determines
 _FALLING = 0.9  # the error is falling if it is below this times the error at larger alphas
 
 
@@ -99,9 +100,9 @@ class Gaps:
         y, observed = self.y[functions], self.observed[functions]
         if observed.all():
             return y
-        if observed.size - int(observed.sum()) <= _MAX_JOINT_GAPS:
-            return _fill_together(self.Q, shrinkage, y, observed)
-        return _fill_by_point(self.Q, shrinkage, y, observed)
+        if is_complete(self.Q):  # I - Q Q' is zero, and must not be its rounding, as I - H may be smaller
+            return _fill_by_point(self.Q, shrinkage, y, observed)
+        return _fill_together(self.Q, shrinkage, y, observed)
 
 
 def solved_directly(Q: np.ndarray, observed: np.ndarray, features: FeatureGram, alpha: float | None) -> bool:
@@ -142,15 +143,27 @@ def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
         if not present.size:
             continue  # nothing is known there, as the only function that has a value is held out: zero
+        factor = None
         if len(missing) <= len(present) or not isinstance(shrinkage, _DualShrinkage):
-            x = _solved(shrinkage.among(missing), -shrunk[np.ix_(missing, own)])
+            factor = _factorised(shrinkage.among(missing))
+        if factor is not None:
+            x = factor.solve(-shrunk[np.ix_(missing, own)])
         else:
-            weights = Cholesky(shrinkage.gram(present, present), shrinkage.alpha).solve(
-                y[np.ix_(present, points[own])]
-            )
-            x = product(shrinkage.gram(missing, present), weights)
+            x = shrinkage.without(missing, present, y[np.ix_(present, points[own])])
         filled[np.ix_(missing, points[own])] = x
     return filled
+
+
+def _factorised(A: np.ndarray) -> Cholesky | None:
+    """Factorise a block A of ``I - H``; None if rounding is too large a part of its smallest eigenvalue.
+
+    Rounding is relative to the largest entry of ``I - H``, at most one, which may be in another block.
+    """
+    try:
+        factor = Cholesky(A, 0.0)
+    except LinAlgError:
+        return None
+    return factor if factor.smallest_pivot**2 > _MIN_PIVOT else None
 
 
 def _nonzero(Q: np.ndarray) -> np.ndarray:
@@ -158,11 +171,16 @@ def _nonzero(Q: np.ndarray) -> np.ndarray:
 
 
 def _solved(A: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return ``A^-1 right`` for A positive definite to rounding, Fortran-ordered."""
+    """Return ``A^-1 right`` for A positive definite to rounding, Fortran-ordered.
+
+    If rounding makes it indefinite, what its smallest eigenvalues would determine stays zero.
+    """
     try:
         return Cholesky(A.copy(order="F"), 0.0).solve(right)
     except LinAlgError:
-        return Cholesky(A, len(A) * float(np.finfo(A.dtype).eps) * float(A.diagonal().max())).solve(right)
+        values, V = eigh(A, lower=True, check_finite=False)
+        kept = values > len(A) * float(np.finfo(A.dtype).eps) * values[-1]
+        return product(V[:, kept] / values[kept], product(V[:, kept].T, right))
 
 
 def _lowest(error: Callable[[int], float], begin: int, steps: list[int]) -> int:
@@ -234,6 +252,10 @@ class Shrinkage:
     def coefficients(self, P: np.ndarray) -> np.ndarray:
         """Return ``(B B' + alpha)^-1 B P`` (p1, r)."""
 
+    @abstractmethod
+    def without(self, missing: np.ndarray, present: np.ndarray, P: np.ndarray) -> np.ndarray:
+        """Predict the missing of the fitted functions by a fit of P (k, r) to those present alone."""
+
     def predicted(self, P: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Predict other functions (a mask of all functions) by the fit of P."""
         return product(self.features.B[:, others].T, self.coefficients(P))
@@ -266,6 +288,10 @@ class _DualShrinkage(Shrinkage):
         """Return ``B (K + alpha)^-1 P`` (p1, r)."""
         return product(self.features.B[:, self.fitted], self._cholesky.solve(P))
 
+    def without(self, missing: np.ndarray, present: np.ndarray, P: np.ndarray) -> np.ndarray:
+        weights = Cholesky(self.gram(present, present), self.alpha).solve(P)
+        return product(self.gram(missing, present), weights)
+
     def predicted(self, P: np.ndarray, others: np.ndarray) -> np.ndarray:
         between = _block(self.features.gram, np.flatnonzero(others), self.fitted)
         return product(between, self._cholesky.solve(P))
@@ -277,7 +303,7 @@ class _PrimalShrinkage(Shrinkage):
     method = "cholesky"
 
     def __init__(self, features: FeatureGram, alpha: float, fitted: np.ndarray):
-        self.features = features
+        self.features, self.alpha = features, alpha
         self.B = features.B if fitted.all() else features.B[:, fitted]
         self._cholesky = Cholesky(features.gram.copy(order="F") if fitted.all() else gram(self.B), alpha)
         self.condition = self._cholesky.condition
@@ -292,6 +318,11 @@ class _PrimalShrinkage(Shrinkage):
 
     def coefficients(self, P: np.ndarray) -> np.ndarray:
         return self._cholesky.solve(product(self.B, P))
+
+    def without(self, missing: np.ndarray, present: np.ndarray, P: np.ndarray) -> np.ndarray:
+        B = self.B[:, present]
+        weights = Cholesky(np.asfortranarray(gram(B)), self.alpha).solve(product(B, P))
+        return product(self.B[:, missing].T, weights)
 
 
 class _SpectralShrinkage(Shrinkage):
@@ -318,6 +349,11 @@ class _SpectralShrinkage(Shrinkage):
     def coefficients(self, P: np.ndarray) -> np.ndarray:
         """Return ``U diag(s / (s^2 + alpha)) V' P`` (p1, r)."""
         return self.spectrum.coefficients(product(P.T, self.spectrum.V), self.alpha).T
+
+    def without(self, missing: np.ndarray, present: np.ndarray, P: np.ndarray) -> np.ndarray:
+        B = self.spectrum.B
+        fewer = Spectrum.from_svd(B[:, present])
+        return product(B[:, missing].T, fewer.coefficients(product(P.T, fewer.V), self.alpha).T)
 
 
 def _block(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

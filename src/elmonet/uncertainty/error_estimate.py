@@ -28,6 +28,7 @@ _TAIL_POWER = 0.6  # of n: the number of errors in the tail
 _MAX_INDEX = 0.85  # largest inverse tail index of a Pareto law that is used; at 1, the mean is infinite
 _MAX_LOG_VARIANCE = 9.0  # largest variance of the errors' logarithms that is used: they spread over 5 decades
 USELESS = 0.5  # expected error above which a fit warns
+_INTERPOLATED = 1.5  # ratio of the errors between the points and at them, above which both are stated
 _HEAVY = 2.0  # ratio of mean and median error, above which few functions determine the mean
 
 
@@ -119,6 +120,20 @@ class ErrorEstimate:
         )
         how = ": ".join(_KINDS[self.kind])
         return (*self.size_facts(), Fact("Estimated by", how), Fact("Valid for", where))
+
+    def between(self, interpolation: float | None) -> float | None:
+        """Return the expected error between the training points, where interpolation has that error."""
+        if self.error is None or interpolation is None:
+            return None
+        return float(np.hypot(self.error, interpolation))
+
+    def facts_between(self, interpolation: float | None) -> tuple[Fact, ...]:
+        """Return the expected error between the training points, if interpolation makes a difference."""
+        between = self.between(interpolation)
+        if self.error is None or between is None or between <= _INTERPOLATED * self.error:
+            return ()
+        said = f"{percent(between, 2)} halfway between the training points, with the error of interpolation"
+        return (Fact("Other points", said),)
 
     def size_facts(self) -> tuple[Fact, ...]:
         """Return the expected error, its interval, that of single functions and of components."""
