@@ -20,7 +20,7 @@ from elmonet.features.base import checked_orders, learns_from
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.residuals import Residuals, held_out_residuals
-from elmonet.fitting.suspects import MAX_IN_SUMMARY, Suspects, find_suspects
+from elmonet.fitting.suspects import MAX_IN_SUMMARY, MAX_VALUES_IN_SUMMARY, Suspects, find_suspects
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
@@ -160,6 +160,8 @@ class FittedModel(ABC):
         """Return suspects unless looking for them takes long; None if the pairs cannot be judged."""
         training = None if self.judge is None else self.judge.training
         if training is None or len(training.X) > MAX_IN_SUMMARY:
+            return None
+        if not training.outputs.scattered and training.y.size > MAX_VALUES_IN_SUMMARY:
             return None
         try:
             return self.suspects

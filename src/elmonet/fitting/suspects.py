@@ -58,6 +58,7 @@ _SENSOR_NOISE = 1e-6  # variance added to each sensor's, relative to it
 _SHOWN = 20  # rows of a printed table
 _LISTED = 8  # rows in a summary
 MAX_IN_SUMMARY = 2000  # functions, above which a summary does not look for suspects: that takes a few fits
+MAX_VALUES_IN_SUMMARY = 500_000  # values of their outputs, likewise
 
 
 @dataclass(frozen=True)
