@@ -16,6 +16,7 @@ from elmonet import (
     ELMDeepONet,
     ElmonetError,
     InputError,
+    InputPart,
     Linear,
     NotFittedError,
     OperatorData,
@@ -324,6 +325,34 @@ TRIALS = [
     trial("linear + rbf(0.1)", 5e-2, functions=20),
     trial("constant", 0.9, functions=20),
 ]
+
+
+class TestRelevance:
+    def test_a_bar_for_each_part(self):
+        rng = np.random.default_rng(0)
+        u = {"f": rng.normal(size=(30, 4)), "k": rng.random(30) + 1, "z": rng.random(30)}
+        parts = (
+            InputPart("f", 4, amplitude=True, relevance=(0.5, 2.0)),
+            InputPart("k", 1, logarithm=True),
+            InputPart("z", 1, relevance=(0.0,)),
+        )
+        model = ELMDeepONet(parts=parts, random_state=0).fit(u, rng.random(30))
+        ax = plot.relevance(model)
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["f amplitude", "k", "f", "z"]
+        assert [bar.get_width() for bar in ax.patches] == pytest.approx([1, 0.5, 0.25, 0])
+        assert_not_blank(ax)
+
+    def test_where_along_the_sensors_a_function_matters(self, line):
+        L = np.diag(np.linspace(0.5, 1, line.u_train.shape[1]))
+        model = ELMDeepONet(metric=L, random_state=0).fit(line.u_train, line.s_train, points=line.points)
+        (curve,) = plot.relevance(model).lines
+        np.testing.assert_allclose(curve.get_ydata(), np.diag(L))
+
+    def test_refuses_what_counts_alike(self, line):
+        with pytest.raises(InputError, match="count alike"):
+            plot.relevance(fitted(line))
+        with pytest.raises(InputError, match="fitted model"):
+            plot.relevance(3)
 
 
 class TestLeaderboard:
