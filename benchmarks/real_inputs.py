@@ -4,9 +4,10 @@
 
 Each method runs on each data set in a process of its own: mean relative error, its 95 % quantile, seconds.
 Rivals see all parts side by side, standardised, with logarithms of positive numbers as outputs that vary by
-more than a hundred, which is what a careful user would begin with. They predict the outputs' principal components:
-kernel ridge (scikit-learn, grid search), a Gaussian process with a scale for each column, gradient-boosted
-trees, and SMT's kriging if it can be imported. Written to benchmarks/results/real_inputs.json.
+more than a hundred, which is what a careful user would begin with. They predict the outputs' principal
+components: kernel ridge (scikit-learn, grid search), a Gaussian process with a scale for each column,
+gradient-boosted trees, and SMT's kriging if it can be imported. Written to
+benchmarks/results/real_inputs.json.
 """
 
 import argparse
