@@ -448,7 +448,7 @@ def fit_stored(
         first = source.rows(0, _FORM_FUNCTIONS)
         seen = _sample_for(branch, source)
         return fit_source(lambda found: begin(first, found, seen), source, scale=scale, groups=groups)
-    workers = _cores() if workers is None else positive_integer(workers, "workers")
+    workers = cores() if workers is None else positive_integer(workers, "workers")
     limit = int(_MEMORY_SHARE * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
@@ -499,5 +499,6 @@ def _rows(fit: BlockFit, limit: int, workers: int) -> int:
     return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.width, q=q)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
