@@ -76,7 +76,7 @@ def add_gram(total: np.ndarray, A: np.ndarray) -> None:
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return ``L^-1 B``, Fortran-ordered, for L (n, n) lower triangular; B (n, k) is overwritten if it is so."""
+    """Return ``L^-1 B``, Fortran-ordered, for L (n, n) lower triangular; such a B (n, k) is overwritten."""
     L, B = np.asarray(L, np.float64), np.asfortranarray(B, np.float64)
     if not L.flags.f_contiguous and not L.flags.c_contiguous:
         L = np.asfortranarray(L)
@@ -117,7 +117,8 @@ def _trsm_without_lock() -> Callable[[np.ndarray, np.ndarray], None]:
         n, k = (integer(size) for size in B.shape)
         by_rows = not L.flags.f_contiguous  # Fortran sees L', upper triangular
         left, side, transposed, diagonal = (
-            ctypes.c_char(letter) for letter in (b"L", b"U" if by_rows else b"L", b"T" if by_rows else b"N", b"N")
+            ctypes.c_char(letter)
+            for letter in (b"L", b"U" if by_rows else b"L", b"T" if by_rows else b"N", b"N")
         )
         at = ctypes.addressof
         numbers = (at(left), at(side), at(transposed), at(diagonal), at(n), at(k), at(one))

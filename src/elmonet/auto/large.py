@@ -1,9 +1,9 @@
 """Many functions: choose on few, finish on all.
 
-A search on a sample finds transform, family and scale of the branch. Kernels then become features of landmarks,
-random networks get wider, and both are compared again on larger samples by held-out functions, with scales
-that shrink as functions and features become more. The best one is summed over all functions, block by block,
-in memory that does not depend on their number; a second pass leaves each function out.
+A search on a sample finds transform, family and scale of the branch. Kernels then become features of
+landmarks, random networks get wider, and both are compared again on larger samples by held-out functions,
+with scales that shrink as functions and features become more. The best one is summed over all functions,
+block by block, in memory that does not depend on their number; a second pass leaves each function out.
 """
 
 from __future__ import annotations
@@ -50,13 +50,18 @@ _SAMPLE = 16_000  # functions on which finishes are compared
 _SAMPLE_BYTES = 1 << 28  # and what they may take
 _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
-_FIRST_WIDTH, _FIRST_FUNCTIONS = 1000, 8000  # of the first comparison
+_FIRST_WIDTH = 500  # features of the first comparison
+_PER_FEATURE = 8  # functions for each feature in a comparison
 _KINDS = 3  # kinds of branches that are compared
 _CLOSE = 1.3  # drop kinds whose error at the first scale exceeds this times the best
-_SCALES = 4  # scales tried for each kind, at each width
-_WIDER = 0.95  # error that twice the width must reach, relative to before, to be worth it
-_WIDEST, _WIDEST_AT, _WIDTH_POWER = 5000, 10_000, 1 / 6  # features at so many functions; fewer at more: N^-1/6
-_PER_FEATURE = 4  # functions for each feature, at least, in a comparison
+_SCALES = 3  # scales tried for each kind after the first one; fewer at larger widths
+_SMALLER = 0.75  # scale tried first at a larger width: more functions and features resolve wider kernels
+_WIDER = 0.95  # error that twice the width on twice the functions must reach, relative to before
+_WIDEST, _WIDEST_AT, _WIDTH_POWER = (
+    5000,
+    10_000,
+    1 / 6,
+)  # features at so many functions; fewer at more: N^-1/6
 _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear block
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
@@ -101,9 +106,7 @@ class Stored:
 
     as_rows = False
 
-    def __init__(
-        self, estimator: Any, u: Any, s: Any, points: Any, *, sensors: Any, groups: Any, hook: Any
-    ):
+    def __init__(self, estimator: Any, u: Any, s: Any, points: Any, *, sensors: Any, groups: Any, hook: Any):
         self.estimator, self.points, self.sensors = estimator, points, sensors
         if is_dask(u) or is_dask(s):
             self.source: Any = OnDask(u, s)
@@ -160,7 +163,9 @@ class LargeFit:
         own = self.rest[:_SEARCHED]
         searched = data.training(chosen[own], self.X[own], self.y[own])
         share = None if budget is None else _SEARCH_TIME * budget
-        self.search = Search(searched, seed=seed, time_budget=share, progress=self._part(0.0, 0.3), **settings)
+        self.search = Search(
+            searched, seed=seed, time_budget=share, progress=self._part(0.0, 0.3), **settings
+        )
         self.best = self.search.run()
         self.transform = self.search.transforms[self.best.transform]
         rows = data.training(chosen[self.rest], self.X[self.rest], self.y[self.rest])
@@ -191,37 +196,34 @@ class LargeFit:
 
     def _compare(self) -> FinishTrial:
         """Return the best trial: kinds, then scales, then widths, by held-out functions of the sample."""
-        functions = min(len(self.rest), _FIRST_FUNCTIONS)
-        width = self._allowed(min(_FIRST_WIDTH, max(1, functions // _PER_FEATURE)))
-        kinds = self._kinds()
-        firsts = []
-        for i, candidate in enumerate(kinds):
-            self.report(f"comparing {candidate} on {functions} functions", 0.3 + 0.05 * i, 1.0)
+        width = self._allowed(min(_FIRST_WIDTH, max(1, len(self.rest) // 4)))
+        functions = min(len(self.rest), _PER_FEATURE * width)
+        firsts: list[FinishTrial] = []
+        for i, candidate in enumerate(self._kinds()):
             if firsts and self._late(_COMPARE_TIME):
                 break
+            self.report(f"comparing {candidate} on {functions} functions", 0.3 + 0.03 * i, 1.0)
             firsts.append(self._try(candidate, width, functions))
         least = min(trial.error for trial in firsts)
         for trial in firsts:
             if trial.error <= _CLOSE * least:
-                self._refine(trial)
+                self._refine(trial, _SCALES)
         best = min(self.trials, key=lambda trial: trial.error)
-        functions = len(self.rest)
         while best.candidate.has_scale and not self._late(_COMPARE_TIME):
             wider = self._allowed(2 * best.width)
-            if wider < 1.5 * best.width or wider * _PER_FEATURE > functions:
+            functions = min(len(self.rest), _PER_FEATURE * wider)
+            if wider < 1.5 * best.width or functions < 1.5 * best.functions:
                 break
             if best.features < best.width:  # a kernel so smooth that it has no more features
                 return best
             self.report(f"comparing {wider} features on {functions} functions", 0.45, 1.0)
-            before = best if best.functions == functions else self._try(best.candidate, best.width, functions)
-            found = self._refine(self._try(best.candidate, wider, functions))
-            if found.error > _WIDER * before.error:
-                best = min(found, before, key=lambda trial: trial.error)
-                return best
+            found = self._try(best.candidate, wider, functions)
+            smaller = self._try(best.candidate.at(_SMALLER * best.candidate.scale), wider, functions)
+            found = smaller if smaller.error < found.error else found
+            if found.error > _WIDER * best.error:
+                return min(found, best, key=lambda trial: trial.error)
             best = found
-        if best.candidate.has_scale:
-            best = replace(best, width=self._allowed(_WIDEST))
-        return best
+        return replace(best, width=self._allowed(_WIDEST)) if best.candidate.has_scale else best
 
     def _kinds(self) -> list[Candidate]:
         """Return kernels and networks to compare: the best of each family of the search."""
@@ -256,16 +258,16 @@ class LargeFit:
         self.trials.append(trial)
         return trial
 
-    def _refine(self, best: FinishTrial) -> FinishTrial:
-        """Try scales around that of a trial; return the best."""
+    def _refine(self, best: FinishTrial, count: int) -> None:
+        """Try so many scales around that of a trial."""
         alike = [best]
-        for _ in range(_SCALES if best.candidate.has_scale else 0):
-            scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike])
+        for _ in range(count if best.candidate.has_scale else 0):
+            scale: float | None = _SMALLER * best.candidate.scale
+            if len(alike) > 1:
+                scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike])
             if scale is None or self._late(_COMPARE_TIME):
                 break
-            candidate = best.candidate.at(scale)
-            alike.append(self._try(candidate, best.width, best.functions))
-        return min(alike, key=lambda trial: trial.error)
+            alike.append(self._try(best.candidate.at(scale), best.width, best.functions))
 
     def _begin(self, candidate: Candidate) -> float | None:
         """Return the alpha of the last trial of the same family, to begin with."""
@@ -400,7 +402,7 @@ class LargeFit:
         return np.inf if self.budget is None else self.started + part * self.budget
 
     def _in_time(self, best: FinishTrial) -> int:
-        """Return the number of features that can be summed over all functions in what is left of the budget."""
+        """Return the width for which there is time to sum all functions and to leave them out."""
         width = best.width
         if self.budget is None or not best.candidate.has_scale:
             return width
@@ -414,9 +416,7 @@ class LargeFit:
         return lambda what, done, total: self.report(what, begin + (end - begin) * done / total, 1.0)
 
 
-def _held_out(
-    n: int, groups: np.ndarray | None, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def _held_out(n: int, groups: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return random functions to hold out, at most a fifth, and the others; groups (n,) stay together."""
     count = min(_HELD_OUT, n // 5)
     order = rng.permutation(n)

@@ -156,7 +156,10 @@ class AutoELMDeepONet(OperatorEstimator):
     ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
         """Choose for arrays on disk or of Dask: few functions are read at once, many in blocks."""
         if X.shape[0] <= LARGE:
-            X, y = (np.asarray(A) if is_dask(A) else read_rows(A, 0, A.shape[0], n) for A, n in ((X, "X"), (y, "y")))
+            X, y = (
+                np.asarray(A) if is_dask(A) else read_rows(A, 0, A.shape[0], n)
+                for A, n in ((X, "X"), (y, "y"))
+            )
             training = understand(self, X, y, points, sensors=sensors, groups=groups)
             return self._choose(training, sensors, hook)
         for name, usual in (("layers", (None, 0)), ("missing", ("raise",))):

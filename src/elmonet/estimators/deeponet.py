@@ -191,7 +191,8 @@ class ELMDeepONet(OperatorEstimator):
         """Fit arrays on disk or Dask arrays, block by block; `how` as in `fit_blocks`."""
 
         def begin(first: Any, scale: Affine | None, sample: np.ndarray | None) -> BlockFit:
-            return self._block_fit(understand(self, *first, points, sensors=sensors), scale, sample)
+            X, y = first
+            return self._block_fit(understand(self, X, y, points, sensors=sensors), scale, sample)
 
         settings = {"branch": self.branch, "scale": bool(self.scale_inputs)}
         self._blocks, model = fit_stored(begin, X, y, **settings, **how)

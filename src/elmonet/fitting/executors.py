@@ -381,9 +381,7 @@ class OnDask:
         """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
-    def reduce(
-        self, what: str, task: Any, *, into: Any = None, begin: int = 0, until: float = np.inf
-    ) -> Any:
+    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, until: float = np.inf) -> Any:
         """Run a task over all blocks, and merge the results into `into`; `until` has no effect."""
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))

@@ -1,7 +1,7 @@
 """Ridge regression from sums over functions, and leave-one-out errors by a second pass over the functions.
 
-Many features make the spectrum of their Gram sums expensive. Then `validated_ridge` chooses alpha by functions
-that are not in the sums, with a Cholesky factor for each alpha.
+Many features make the spectrum of their Gram sums expensive. Then `validated_ridge` chooses alpha by
+functions that are not in the sums, with a Cholesky factor for each alpha.
 """
 
 from __future__ import annotations
