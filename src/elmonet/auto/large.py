@@ -66,7 +66,6 @@ _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear blo
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
 _AGREE = 0.1  # by which left-out and held-out errors may differ for the former to be trusted
-_BANDED = 2000  # functions that error bars are made from
 _KEPT_ERRORS = 100_000  # functions whose errors are kept
 _SEARCH_TIME, _COMPARE_TIME, _SUM_TIME = 0.3, 0.5, 0.75  # parts of the time budget after which each step ends
 
@@ -159,7 +158,7 @@ class LargeFit:
         self.X, self.y = read_sample(source, chosen)
         numbers = None if found.groups is None else found.groups.numbers[chosen]
         self.held, self.rest = _held_out(len(chosen), numbers, rng)
-        self.held_out_functions = chosen[self.held]
+        self.held_out_functions, self.sampled_functions = chosen[self.held], chosen[self.rest]
         own = self.rest[:_SEARCHED]
         searched = data.training(chosen[own], self.X[own], self.y[own])
         share = None if budget is None else _SEARCH_TIME * budget
@@ -320,14 +319,15 @@ class LargeFit:
             block_features.add(sums, *block_features.rows(self.X[self.held], self.y[self.held]))
             factor, C = ridge_at(sums, ridge.alpha)
         task = LeftOutErrorsTask(block_features, factor.factor, C / self.g)
-        errors, kind, squared = self._left_out(task, ridge, sums.functions)
+        errors, kind, residual = self._left_out(task, ridge, sums.functions)
+        fair = errors[self._outside(block_features)] if len(errors) == N else errors
         solution = Solution(
             **lifted(self.span, C / self.g),
             rank_T=self.span.rank,
             condition=factor.condition,
-            residual=squared,
+            residual=residual,
             alpha=ridge.alpha,
-            expected_error=float(np.mean(errors)),
+            expected_error=float(np.mean(fair)),
             error_kind=kind,
             errors=errors if len(errors) <= _KEPT_ERRORS else None,
             seconds=perf_counter() - started,
@@ -347,7 +347,7 @@ class LargeFit:
             estimate = ErrorEstimate(reason=self.found.words)
         else:
             independent = more.get("groups") or N
-            estimate = ErrorEstimate.of(errors, kind, independent=min(independent, len(errors)))
+            estimate = ErrorEstimate.of(fair, kind, independent=min(independent, len(fair)))
         fitted = replace(fitted, estimate=estimate, bars=self._error_bars(task))
         settings: dict[str, Any] = {"missing": missing, "random_state": self.seed, **self.transform}
         branch, trunk = block_features.branch, POD(None if self.outputs.components else self.span.rank)
@@ -381,10 +381,21 @@ class LargeFit:
         residual = float(np.sqrt(found.squared / found.total)) if found.total else 0.0
         return found.of_each(), "leave-one-out", residual
 
+    def _outside(self, block_features: BlockFeatures) -> np.ndarray:
+        """Return the functions (N,), as a mask, whose left-out errors are those of new functions.
+
+        A landmark has a feature of its own, to which nothing but its neighbours' residuals gives a weight if
+        it is left out: its error is larger. And the others of the sample from which landmarks were chosen are
+        the usual ones: their errors are smaller.
+        """
+        outside = np.ones(self.source.functions, bool)
+        if "sample" in learns_from(block_features.branch):
+            outside[self.sampled_functions] = False
+        return outside
+
     def _error_bars(self, task: LeftOutErrorsTask) -> OperatorErrorBars | None:
-        """Return error bars from left-out functions of the sample, equally wide for all functions."""
-        some = np.concatenate([self.held, self.rest])[: min(_BANDED, len(self.X))]
-        left_out, z, _ = task.left_out(*task.block_features.rows(self.X[some], self.y[some]))
+        """Return error bars from the held-out functions, now left out, equally wide for all functions."""
+        left_out, z, _ = task.left_out(*task.block_features.rows(self.X[self.held], self.y[self.held]))
         bands = None if self.found.partly else Bands.of(z - left_out, [np.ones((1, 1))])
         return None if bands is None else OperatorErrorBars(bands)
 

@@ -274,7 +274,7 @@ def random_pivots(
     missed but rounding.
     """
     n, rest = len(diagonal), diagonal.astype(float)
-    F, pivots = np.zeros((n, count)), np.empty(0, int)
+    F, pivots = np.zeros((n, count), order="F"), np.empty(0, int)
     rounding = n * float(np.finfo(float).eps) * float(diagonal.max())
     while len(pivots) < count and (possible := np.flatnonzero(rest > rounding)).size:
         k, own = len(pivots), rest[possible]
