@@ -1,4 +1,4 @@
-"""Many functions: sums in blocks against dense solves and refits; every kind of array gives the same model."""
+"""Many functions: sums in blocks against dense solves and refits; every kind of array gives one model."""
 
 import numpy as np
 import pytest

@@ -31,7 +31,7 @@ from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnDask, 
 from elmonet.fitting.fitted import FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import branch_and_trunk
-from elmonet.fitting.streamed import Found, cores, find_stored_groups, read_sample, sampled
+from elmonet.fitting.streamed import Found, cores, find_stored_groups, sampled
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.training import Training, understand
 from elmonet.linalg import product
@@ -151,11 +151,11 @@ class LargeFit:
         source, found = self.source, self.found
         self.report = hook or (lambda what, done, total: None)
         rng = np.random.default_rng(seed)
-        X, y = source.rows(0, 1)
-        count = min(_SAMPLE, max(2 * _SEARCHED, _SAMPLE_BYTES // (X.nbytes + y.nbytes)))
+        one = sum(A.nbytes for A in source.rows(0, 1))
+        count = min(_SAMPLE, max(2 * _SEARCHED, _SAMPLE_BYTES // one))
         chosen = sampled(source, count, rng)
         self.report("reading a sample", 0.0, 1.0)
-        self.X, self.y = read_sample(source, chosen)
+        self.X, self.y = source.take(chosen)
         numbers = None if found.groups is None else found.groups.numbers[chosen]
         self.held, self.rest = _held_out(len(chosen), numbers, rng)
         self.held_out_functions, self.sampled_functions = chosen[self.held], chosen[self.rest]

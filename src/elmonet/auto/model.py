@@ -44,7 +44,9 @@ class AutoELMDeepONet(OperatorEstimator):
     One fit is one factorisation, and its leave-one-out errors come exactly at no extra cost, so that many
     models can be compared on the training data alone: logarithms and scaling of the inputs, logarithms of the
     outputs, features (none, a linear block, random networks, and networks of infinite width, each with its
-    scale), the ridge and the number of output modes. Most are tried on few functions, the best on all.
+    scale), the ridge and the number of output modes. Most are tried on few functions, the best on all. Beyond
+    4000 functions the search sees a sample, and its choice is fitted to all functions in blocks, with
+    features whose number does not grow with that of the functions.
 
     Parameters
     ----------
@@ -119,7 +121,8 @@ class AutoELMDeepONet(OperatorEstimator):
 
         Parameters
         ----------
-        X, points, sensors, groups : as in `ELMDeepONet.fit`.
+        X, points, sensors, groups : as in `ELMDeepONet.fit`. Memory maps, zarr, HDF5 and Dask arrays are read
+            in blocks.
         y : outputs as in `ELMDeepONet.fit`; or a `PDE` of `elmonet.physics`, which is solved for the inputs
             known at the sensors, so that no outputs are needed. `physics_` holds an account of that.
         data : beside an equation, outputs of some functions: an `OperatorData`, ``(u, s)`` or

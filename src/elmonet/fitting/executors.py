@@ -278,6 +278,13 @@ class OnThreads:
         """Return functions from `start` to `stop`."""
         return Blocks(self.blocks.u, self.blocks.s, stop - start).read(start)
 
+    def take(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return some functions, by their indices, in ascending order: runs of neighbours at a time."""
+        runs = np.split(functions, np.flatnonzero(np.diff(functions) != 1) + 1)
+        parts = [self.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
+        X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return X, y
+
     def by_groups(self, groups: np.ndarray) -> tuple[OnThreads, np.ndarray]:
         """Return the same functions in blocks of whole groups (N,), and their order."""
         order, cuts = whole_groups(groups, self.blocks.rows)
@@ -370,6 +377,11 @@ class OnDask:
         """Return functions from `start` to `stop`."""
         X, y = (np.asarray(part[start:stop].compute()) for part in (self.u, self.s))
         return checked_rows(X, start, "X"), checked_rows(y, start, "y")
+
+    def take(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return some functions, by their indices, in ascending order."""
+        X, y = (np.asarray(part[functions].compute()) for part in (self.u, self.s))
+        return checked_rows(X, 0, "X"), checked_rows(y, 0, "y")
 
     def by_groups(self, groups: np.ndarray) -> tuple[OnDask, np.ndarray]:
         """Return the same functions in blocks of whole groups (N,), and their order."""

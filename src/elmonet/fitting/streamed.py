@@ -413,14 +413,6 @@ def sampled(source: Any, count: int, rng: np.random.Generator | None = None) -> 
     return np.concatenate([np.arange(a, a + n) for a, n in zip(starts, lengths, strict=True)])
 
 
-def read_sample(source: Any, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs and outputs of some functions of a source, by their indices, in ascending order."""
-    runs = np.split(functions, np.flatnonzero(np.diff(functions) != 1) + 1)
-    parts = [source.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
-    X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return X, y
-
-
 def fit_stored(
     begin: Begin,
     u: Any,
@@ -473,7 +465,7 @@ def _sample_for(branch: Any, source: Any) -> np.ndarray | None:
     if branch is None or "sample" not in learns_from(branch):
         return None
     one = source.rows(0, 1)[0].nbytes
-    return read_sample(source, sampled(source, max(1, min(_SAMPLED, _SAMPLED_BYTES // one))))[0]
+    return source.take(sampled(source, max(1, min(_SAMPLED, _SAMPLED_BYTES // one))))[0]
 
 
 def predict_dask(predict: Callable[..., Any], fitted: FittedModel, u: Any, points: Any = None) -> Any:
