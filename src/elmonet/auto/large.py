@@ -155,6 +155,8 @@ class LargeFit:
         count = min(_SAMPLE, max(2 * _SEARCHED, _SAMPLE_BYTES // one))
         chosen = sampled(source, count, rng)
         self.report("reading a sample", 0.0, 1.0)
+        self.X: np.ndarray
+        self.y: np.ndarray
         self.X, self.y = source.take(chosen)
         numbers = None if found.groups is None else found.groups.numbers[chosen]
         self.held, self.rest = _held_out(len(chosen), numbers, rng)
@@ -232,8 +234,8 @@ class LargeFit:
         for trial in sorted(self.search.trials, key=lambda trial: (-trial.functions, trial.error)):
             candidate, same = trial.candidate, trial.transform == self.best.transform
             if same and (candidate.family in usable or candidate.family.startswith("smooth")):
-                linear = m <= _LINEAR_UP_TO and (candidate.has_scale or candidate.linear)
-                families.setdefault(candidate.family, replace(candidate, linear=linear))
+                few = m <= _LINEAR_UP_TO or not candidate.has_scale
+                families.setdefault(candidate.family, replace(candidate, linear=candidate.linear and few))
         kinds = list(families.values())
         networks = [candidate for candidate in kinds if candidate.width]
         chosen = dict.fromkeys([*kinds[:_KINDS], *networks[:1]])
