@@ -30,7 +30,7 @@ def few(monkeypatch):
     """Let a few hundred functions be many."""
     for module in (large, model):
         monkeypatch.setattr(module, "LARGE", 300)
-    for name, value in (("_SAMPLE", 500), ("_SEARCHED", 120), ("_HELD_OUT", 100), ("_FIRST_WIDTH", 40)):
+    for name, value in (("_SAMPLE", 500), ("_SEARCHED", 120), ("_HELD_OUT", 100), ("_WIDTHS", (40, 80, 80))):
         monkeypatch.setattr(large, name, value)
     for name, value in (("_WIDEST", 200), ("_WIDEST_AT", 600), ("_BLOCK_ROWS", 128)):
         monkeypatch.setattr(large, name, value)

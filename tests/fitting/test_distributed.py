@@ -103,7 +103,7 @@ def test_a_worker_that_is_killed_during_the_finish_of_a_choice(data, client, mon
     """Everything is chosen on a sample; the sums of all functions survive the loss of a worker."""
     for module in (large, auto_model):
         monkeypatch.setattr(module, "LARGE", 300)
-    for name, value in (("_SEARCHED", 60), ("_HELD_OUT", 60), ("_FIRST_WIDTH", 20), ("_WIDEST", 40)):
+    for name, value in (("_SEARCHED", 60), ("_HELD_OUT", 60), ("_WIDTHS", (20, 20, 20)), ("_WIDEST", 40)):
         monkeypatch.setattr(large, name, value)
     u, s = lazily(data, rows=30)
     whole = AutoELMDeepONet(random_state=0).fit(u, s, points=data.points)

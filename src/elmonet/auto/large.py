@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from elmonet.auto.candidates import Candidate, next_scale
+from elmonet.auto.candidates import Candidate
 from elmonet.auto.search import Search
 from elmonet.auto.summary import FinishTrial, LargeResult, summary_of_large
 from elmonet.auto.transformed_data import TransformedData
@@ -50,18 +50,14 @@ _SAMPLE = 16_000  # functions on which finishes are compared
 _SAMPLE_BYTES = 1 << 28  # and what they may take
 _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
-_FIRST_WIDTH = 500  # features of the first comparison
-_PER_FEATURE = 8  # functions for each feature in a comparison
-_KINDS = 3  # kinds of branches that are compared
-_CLOSE = 1.3  # drop kinds whose error at the first scale exceeds this times the best
-_SCALES = 3  # scales tried for each kind after the first one; fewer at larger widths
-_SMALLER = 0.75  # scale tried first at a larger width: more functions and features resolve wider kernels
-_WIDER = 0.95  # error that twice the width on twice the functions must reach, relative to before
-_WIDEST, _WIDEST_AT, _WIDTH_POWER = (
-    5000,
-    10_000,
-    1 / 6,
-)  # features at so many functions; fewer at more: N^-1/6
+_WIDTHS = (500, 1000, 2000)  # features of the comparisons
+_STEPS = (1.0, 2.0, 1.4)  # factors between scales in each of them; 1: a single scale
+_KINDS = (4, 3, 2)  # kinds of branches in each of them
+_PER_FEATURE, _FEWEST = 8, 4  # functions for each feature in a comparison, and at least
+_CLOSE = 1.3  # drop kinds whose error exceeds this times the best
+_WIDER = 0.95  # error that twice the width must reach, relative to before, to be worth it
+_WIDEST, _WIDEST_AT = 4000, 10_000  # features at so many functions
+_WIDTH_POWER = 1 / 6  # fewer at more functions: N^-1/6
 _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear block
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
@@ -197,34 +193,30 @@ class LargeFit:
 
     def _compare(self) -> FinishTrial:
         """Return the best trial: kinds, then scales, then widths, by held-out functions of the sample."""
-        width = self._allowed(min(_FIRST_WIDTH, max(1, len(self.rest) // 4)))
-        functions = min(len(self.rest), _PER_FEATURE * width)
-        firsts: list[FinishTrial] = []
-        for i, candidate in enumerate(self._kinds()):
-            if firsts and self._late(_COMPARE_TIME):
+        kinds, best = self._kinds(), None
+        for width, step, count in zip(_WIDTHS, _STEPS, (*_KINDS[1:], 0), strict=True):
+            width = self._allowed(max(1, min(width, len(self.rest) // _FEWEST)))
+            functions = min(len(self.rest), _PER_FEATURE * width)
+            if best is not None and (self._late(_COMPARE_TIME) or width < 1.5 * best.width):
                 break
-            self.report(f"comparing {candidate} on {functions} functions", 0.3 + 0.03 * i, 1.0)
-            firsts.append(self._try(candidate, width, functions))
-        least = min(trial.error for trial in firsts)
-        for trial in firsts:
-            if trial.error <= _CLOSE * least:
-                self._refine(trial, _SCALES)
-        best = min(self.trials, key=lambda trial: trial.error)
-        while best.candidate.has_scale and not self._late(_COMPARE_TIME):
-            wider = self._allowed(2 * best.width)
-            functions = min(len(self.rest), _PER_FEATURE * wider)
-            if wider < 1.5 * best.width or functions < 1.5 * best.functions:
+            found: list[FinishTrial] = []
+            for i, candidate in enumerate(kinds):
+                if found and self._late(_COMPARE_TIME):
+                    break
+                part = 0.3 + 0.05 * len(self.trials) / (len(self.trials) + 5) * (i + 1)
+                self.report(f"comparing {candidate} on {functions} functions", part, 1.0)
+                found.append(self._around(self._try(candidate, width, functions), step))
+            found.sort(key=lambda trial: trial.error)
+            narrow, best = best, found[0]
+            if narrow is not None and best.error > _WIDER * narrow.error:
+                return min(best, narrow, key=lambda trial: trial.error)
+            close = [trial.candidate for trial in found if trial.error <= _CLOSE * best.error]
+            kinds = [candidate for candidate in close if candidate.has_scale][:count]
+            if not kinds:
                 break
-            if best.features < best.width:  # a kernel so smooth that it has no more features
-                return best
-            self.report(f"comparing {wider} features on {functions} functions", 0.45, 1.0)
-            found = self._try(best.candidate, wider, functions)
-            smaller = self._try(best.candidate.at(_SMALLER * best.candidate.scale), wider, functions)
-            found = smaller if smaller.error < found.error else found
-            if found.error > _WIDER * best.error:
-                return min(found, best, key=lambda trial: trial.error)
-            best = found
-        return replace(best, width=self._allowed(_WIDEST)) if best.candidate.has_scale else best
+        assert best is not None
+        grows = best.candidate.has_scale and best.features >= best.width  # a smooth kernel has few features
+        return replace(best, width=self._allowed(_WIDEST)) if grows else best
 
     def _kinds(self) -> list[Candidate]:
         """Return kernels and networks to compare: the best of each family of the search."""
@@ -238,7 +230,7 @@ class LargeFit:
                 families.setdefault(candidate.family, replace(candidate, linear=candidate.linear and few))
         kinds = list(families.values())
         networks = [candidate for candidate in kinds if candidate.width]
-        chosen = dict.fromkeys([*kinds[:_KINDS], *networks[:1]])
+        chosen = dict.fromkeys([*kinds[: _KINDS[0] - 1], *networks[:1]])
         if not any(candidate.has_scale for candidate in chosen):
             chosen |= dict.fromkeys([c for c in kinds if c.has_scale][:1])
         return list(chosen)
@@ -259,16 +251,17 @@ class LargeFit:
         self.trials.append(trial)
         return trial
 
-    def _refine(self, best: FinishTrial, count: int) -> None:
-        """Try so many scales around that of a trial."""
-        alike = [best]
-        for _ in range(count if best.candidate.has_scale else 0):
-            scale: float | None = _SMALLER * best.candidate.scale
-            if len(alike) > 1:
-                scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike])
-            if scale is None or self._late(_COMPARE_TIME):
-                break
-            alike.append(self._try(best.candidate.at(scale), best.width, best.functions))
+    def _around(self, best: FinishTrial, step: float) -> FinishTrial:
+        """Try the next smaller scale, then another one where the error falls; return the best trial."""
+        if step == 1 or not best.candidate.has_scale or self._late(_COMPARE_TIME):
+            return best
+        at, scale = best.candidate.at, best.candidate.scale
+        smaller = self._try(at(scale / step), best.width, best.functions)
+        if self._late(_COMPARE_TIME):
+            return min(best, smaller, key=lambda trial: trial.error)
+        further = scale / step**2 if smaller.error < best.error else scale * step
+        last = self._try(at(further), best.width, best.functions)
+        return min(best, smaller, last, key=lambda trial: trial.error)
 
     def _begin(self, candidate: Candidate) -> float | None:
         """Return the alpha of the last trial of the same family, to begin with."""
