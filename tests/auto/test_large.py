@@ -60,6 +60,9 @@ def test_alpha_is_the_best_of_a_fine_grid():
     np.testing.assert_allclose(found.C, dense, atol=1e-10)
     np.testing.assert_allclose(ridge_at(sums, found.alpha)[1], dense, atol=1e-10)
     near = validated_ridge(sums, error, found.relative)
+    rough = validated_ridge(sums, error, coarse=True)
+    assert found.error <= rough.error <= 1.05 * found.error
+    assert len(rough.tried) < len(found.tried)
     assert near.error == pytest.approx(found.error, rel=2e-3)
 
 

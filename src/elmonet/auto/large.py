@@ -244,7 +244,7 @@ class LargeFit:
         with threadpool_limits(1):
             sums = source.reduce("", SumTask(block_features, GramSums))
         with threadpool_limits(workers):
-            ridge = self._validated(sums, block_features, self._begin(candidate))
+            ridge = self._validated(sums, block_features, self._begin(candidate), coarse=True)
         seconds = perf_counter() - started
         found = block_features.width
         trial = FinishTrial(candidate, width, found, functions, ridge.error, ridge, seconds)
@@ -269,12 +269,12 @@ class LargeFit:
         return alike[-1] if alike else None
 
     def _validated(
-        self, sums: GramSums, block_features: BlockFeatures, begin: float | None
+        self, sums: GramSums, block_features: BlockFeatures, begin: float | None, *, coarse: bool = False
     ) -> ValidatedRidge:
         """Choose alpha by the held-out functions."""
         X, y = block_features.rows(self.X[self.held], self.y[self.held])
         B = np.ascontiguousarray(block_features.features(X))
-        return validated_ridge(sums, lambda C: float(np.mean(self._errors(C, B, y))), begin)
+        return validated_ridge(sums, lambda C: float(np.mean(self._errors(C, B, y))), begin, coarse=coarse)
 
     def _errors(self, C: np.ndarray, B: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.outputs.errors(product(product(C, B).T / self.g, self.span.Q.T), y)

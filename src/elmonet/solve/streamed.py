@@ -298,7 +298,11 @@ class ValidatedRidge:
 
 
 def validated_ridge(
-    sums: GramSums, error: Callable[[np.ndarray], float], begin: float | None = None
+    sums: GramSums,
+    error: Callable[[np.ndarray], float],
+    begin: float | None = None,
+    *,
+    coarse: bool = False,
 ) -> ValidatedRidge:
     """Choose alpha by the error of functions that are not in the sums.
 
@@ -313,6 +317,7 @@ def validated_ridge(
     error : returns the validation error of coefficients C (q, p1).
     begin : alpha to begin with, relative to the mean of ``diag(B B')``; the nearer to the best, the fewer
         factorisations are needed.
+    coarse : compare powers of ten only, enough to compare features.
 
     Raises
     ------
@@ -339,7 +344,7 @@ def validated_ridge(
     while not np.isfinite(evaluate(first)) and first < 1e3:
         first *= _ALPHA_STEPS[0]
     here = first
-    for step in _ALPHA_STEPS if begin is None else _ALPHA_STEPS[1:]:
+    for step in _ALPHA_STEPS[begin is not None : 2 if coarse else 3]:
         for factor in (step, 1 / step):
             while _EPS**2 < here * factor < 1 / _EPS and evaluate(here * factor) < _BETTER * evaluate(here):
                 here *= factor
