@@ -21,7 +21,8 @@ from elmonet.memory import require_features
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "relu")
 _BLOCK_ROWS = 64  # rows of a kernel matrix of patches that are computed together, for the cache
 _MAX_PATCHES = 256  # places of an image at which patches are compared
-_MAX_SAMPLE, _PER_LANDMARK = 10_000, 5  # functions among which landmarks are chosen: in all, and for each
+_MIN_SAMPLE, _MAX_SAMPLE = 1000, 10_000  # functions among which landmarks are chosen
+_PER_LANDMARK = 5  # of these, for each landmark
 _PIVOTS_AT_ONCE = 64  # pivots that are drawn from the same residuals
 
 
@@ -54,7 +55,7 @@ class InfiniteWidth(FeatureMap):
         suits images with sharp edges whose exact places matter little.
     landmarks : largest number of features, for many functions (Nystroem's method): the kernel matrix is
         approximated from its columns at so many training functions, u_1 to u_p above, chosen among five
-        times as many, at most 10,000, by randomly pivoted Cholesky: a function is drawn with a probability
+        times as many, 1000 to 10,000, by randomly pivoted Cholesky: a function is drawn with a probability
         proportional to what the others miss of ``K(u, u)`` (Chen, Epperly, Tropp, Webber: Randomly pivoted
         Cholesky, 2023). Such a branch can be fitted in blocks, as it learns from a sample of the functions.
         None: no limit.
@@ -131,7 +132,7 @@ class InfiniteWidth(FeatureMap):
             self.seed_ = seed_from(self.random_state)
             rng = np.random.default_rng(self.seed_)
         if self.landmarks is not None and self.landmarks < len(X):
-            most = min(_MAX_SAMPLE, max(_PER_LANDMARK * self.landmarks, _BLOCK_ROWS))
+            most = int(np.clip(_PER_LANDMARK * self.landmarks, _MIN_SAMPLE, _MAX_SAMPLE))
             sample = X if len(X) <= most else X[np.sort(rng.permutation(len(X))[:most])]
             return self._choose_landmarks(sample, rng)._features(X)
         require_features(len(X), len(X))
