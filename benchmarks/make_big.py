@@ -20,19 +20,26 @@ def main():
     arguments = parser.parse_args()
     path, functions = arguments.path, arguments.functions
     x = np.linspace(0, 1, 100)
-    k = np.arange(1, 21)[:, None]
-    sines = np.sin(np.pi * k * x) / k
     group = zarr.open_group(path, mode="w")
     settings = {"shape": (functions, 100), "chunks": (ROWS, 100), "dtype": "f8", "compressors": None}
     u, s = (group.create_array(name, **settings) for name in ("u", "s"))
     group.create_array("points", data=x[:, None])
-    solve = operator(x)
     for start in range(0, functions, ROWS):
         rows = min(ROWS, functions - start)
-        inputs = np.random.default_rng(start).standard_normal((rows, 20)) @ sines
-        u[start : start + rows] = inputs
-        s[start : start + rows] = np.tanh(inputs) @ solve
+        u[start : start + rows], s[start : start + rows] = pairs(rows, start)
     print(f"wrote {functions:,} functions, {2 * functions * 800 / 1e9:.1f} GB, to {path}")
+
+
+def pairs(functions, seed, m=100, M=100):
+    """Return inputs (functions, m) and outputs (functions, M) of the operator."""
+    x, k = np.linspace(0, 1, max(m, M)), np.arange(1, 21)[:, None]
+    inputs = np.random.default_rng(seed).standard_normal((functions, 20)) @ (np.sin(np.pi * k * x) / k)
+    fine = np.linspace(0, 1, 100)
+    coarse = np.array([np.interp(fine, x, row) for row in inputs]) if len(x) != 100 else inputs
+    outputs = np.tanh(coarse) @ operator(fine)
+    if M != 100:
+        outputs = np.array([np.interp(np.linspace(0, 1, M), fine, row) for row in outputs])
+    return inputs[:, np.linspace(0, len(x) - 1, m).astype(int)], outputs
 
 
 def operator(x):

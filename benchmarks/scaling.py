@@ -1,6 +1,12 @@
 """Out-of-core fits: seconds and peak memory against the number of functions, and the bare matrix product.
 
     python benchmarks/scaling.py [--most 1000000]
+    python benchmarks/scaling.py --auto [--most 1000000]
+
+With --auto: `AutoELMDeepONet` with nothing given, from 10 functions to a million (from a zarr store above
+100,000), against sensors and points up to 100,000, and scikit-learn's `Nystroem` and `RBFSampler` with
+`RidgeCV`, tuned by its own search, at 10,000 and 100,000: seconds, peak memory, error on new functions and
+expected error, each in a process of its own. Written to benchmarks/results/scaling_auto.json.
 
 Functions are generated block by block (m = 100 sensors, M = 100 points, p1 = 1000 features) and never stored.
 Each size runs in a process of its own. The bare product is ``B B'`` by BLAS on blocks of the same size, in
@@ -10,15 +16,23 @@ the same run on the same number of threads. Also: one core against two, and addi
 
 import argparse
 import json
+import tempfile
+from pathlib import Path
 
+import make_big
 import numpy as np
 from harness import RESULTS, median_seconds, option_parser, peak_gib, run_alone, timed, write_results
 from scipy.linalg.blas import dgemm, dsyrk
 from threadpoolctl import threadpool_limits
 
-from elmonet import SLFN, ELMDeepONet, Ridge, fit_blocks
+from elmonet import SLFN, AutoELMDeepONet, ELMDeepONet, Ridge, fit_blocks, problems, relative_l2
 
 OUT = RESULTS / "scaling.json"
+OUT_AUTO = RESULTS / "scaling_auto.json"
+AUTO_SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+STORED_FROM = 1_000_000  # functions, from which on they are read from a zarr store
+VALUES = (100, 1_000, 10_000, 100_000)  # sensors, and points
+TEST_FUNCTIONS = 1000
 M = 100  # points, and sensors
 WIDTH = 1000
 ROWS = 4096  # functions in a block
@@ -113,11 +127,117 @@ def update():
     return {"refit": refit, "update": seconds, "part": seconds / refit}
 
 
+def functions_of(problem, n, seed, m=100, M=100):
+    """Return inputs, outputs and points of n functions."""
+    if problem == "ode":
+        data = problems.nonlinear_ode(n_train=n, n_test=1, seed=seed)
+        return data.u_train, data.s_train, data.points
+    return *make_big.pairs(n, seed, m, M), np.linspace(0, 1, M)
+
+
+def auto(problem, n, m=100, M=100):
+    """Fit `AutoELMDeepONet` to n functions and return a row of the results."""
+    u_new, s_new, points = functions_of(problem, TEST_FUNCTIONS, 10**9, m, M)
+    with tempfile.TemporaryDirectory() as folder:
+        if n >= STORED_FROM:
+            u, s = stored(Path(folder) / "big.zarr", problem, n)
+        else:
+            u, s, _ = functions_of(problem, n, 0, m, M)
+        seconds, model = timed(lambda: AutoELMDeepONet(random_state=0).fit(u, s, points=points))
+    row = {"model": "AutoELMDeepONet", "problem": problem, "functions": n, "m": m, "M": M}
+    return row | {
+        "seconds": seconds,
+        "peak_gib": peak_gib(),
+        "error": relative_l2(model.predict(u_new), s_new),
+        "expected": model.expected_error_,
+        "chosen": model.leaderboard_[0]["branch"],
+    }
+
+
+def stored(path, problem, n):
+    """Write n functions to a zarr store, block by block, and return its arrays."""
+    import zarr
+
+    group, rows = zarr.open_group(path, mode="w"), make_big.ROWS
+    settings = {"shape": (n, 100), "chunks": (rows, 100), "dtype": "f8", "compressors": None}
+    u, s = (group.create_array(name, **settings) for name in ("u", "s"))
+    for start in range(0, n, rows):
+        stop = min(start + rows, n)
+        u[start:stop], s[start:stop], _ = functions_of(problem, stop - start, start)
+    return u, s
+
+
+def scikit_learn(problem, n, kind):
+    """Tune random features and a ridge by scikit-learn's own search; return a row of the results."""
+    from scipy.stats import loguniform
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import HalvingRandomSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    u, s, _ = functions_of(problem, n, 0)
+    u_new, s_new, _ = functions_of(problem, TEST_FUNCTIONS, 10**9)
+    features = {"Nystroem": Nystroem(random_state=0), "RBFSampler": RBFSampler(random_state=0)}[kind]
+    pipeline = make_pipeline(StandardScaler(), features, RidgeCV(np.geomspace(1e-12, 1e2, 15)))
+    step = kind.lower()
+    grid = {f"{step}__gamma": loguniform(1e-5, 1.0), f"{step}__n_components": [500, 1000, 2000, 3000]}
+    search = HalvingRandomSearchCV(
+        pipeline, grid, n_candidates=16, factor=4, min_resources=min(n // 4, 2000), random_state=0, cv=3
+    )
+    seconds, model = timed(lambda: search.fit(u, s))
+    chosen = {name.split("__")[1]: value for name, value in model.best_params_.items()}
+    return {
+        "model": f"scikit-learn {kind} + RidgeCV",
+        "problem": problem,
+        "functions": n,
+        "seconds": seconds,
+        "peak_gib": peak_gib(),
+        "error": relative_l2(model.predict(u_new), s_new),
+        "chosen": str(chosen),
+    }
+
+
+def measure_auto(most):
+    """Run all measurements of the automatic choice, and write them."""
+    results = []
+
+    def run(*arguments):
+        results.append(run_alone(__file__, *arguments))
+        print(results[-1], flush=True)
+        write_results(OUT_AUTO, results)
+
+    for problem in ("ode", "tanh"):
+        for n in (n for n in AUTO_SIZES if n <= most):
+            run("--auto-one", problem, n, M, M)
+        for n in (n for n in (10_000, 100_000) if n <= most):
+            for kind in ("Nystroem", "RBFSampler"):
+                run("--sklearn-one", problem, n, kind)
+    for values in VALUES:
+        run("--auto-one", "tanh", 1_000, values, M)
+        run("--auto-one", "tanh", 1_000, M, values)
+
+
 def main():
     parser = option_parser(__doc__)
     parser.add_argument("--most", type=int, default=SIZES[-1], help="the largest number of functions")
+    parser.add_argument("--auto", action="store_true", help="measure the automatic choice")
     parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--auto-one", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--sklearn-one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.auto_one:
+        problem, *numbers = arguments.auto_one
+        print(json.dumps(auto(problem, *map(int, numbers))))
+        return
+    if arguments.sklearn_one:
+        problem, n, kind = arguments.sklearn_one
+        print(json.dumps(scikit_learn(problem, int(n), kind)))
+        return
+    if arguments.auto:
+        measure_auto(arguments.most)
+        return
     if arguments.one:
         print(json.dumps(fit(*arguments.one)))
         return

@@ -5,8 +5,8 @@ call. Code that alternates between the two runs several times slower than code t
 factorisations are SciPy's, so the products around them are too.
 
 But SciPy's functions hold the interpreter lock while they compute. Where several threads work in parallel,
-each with a BLAS of one thread (`beside_others`), NumPy's are used, which release it; and for the product that
-takes most of the time there, ``B B'``, SciPy's by its address.
+each with a BLAS of one thread (`beside_others`), NumPy's are used, which release it; and for what takes most
+of the time there, ``B B'`` and triangular solves, SciPy's by their addresses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
+from scipy.linalg import LinAlgError, get_blas_funcs, get_lapack_funcs
 
 _thread = threading.local()
 
@@ -84,19 +84,26 @@ def add_gram(total: np.ndarray, A: np.ndarray) -> None:
     syrk(1.0, A.T if by_rows else A, 1.0, total, trans=by_rows, lower=True, overwrite_c=True)
 
 
+def solve_lower(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return ``L^-1 B``, Fortran-ordered, for L (n, n) lower triangular; such a B (n, k) is overwritten."""
+    L, B = np.asarray(L, np.float64), np.asfortranarray(B, np.float64)
+    if not L.flags.f_contiguous and not L.flags.c_contiguous:
+        L = np.asfortranarray(L)
+    if is_beside_others() and B.size:
+        _trsm_without_lock()(L, B)
+        return B
+    (trtrs,) = get_lapack_funcs(("trtrs",), (L, B))
+    by_rows = not L.flags.f_contiguous  # L' is upper triangular, and Fortran-ordered
+    found, failed = trtrs(L.T if by_rows else L, B, lower=not by_rows, trans=by_rows, overwrite_b=True)
+    if failed:
+        raise LinAlgError("a triangular matrix is singular")
+    return found
+
+
 @cache
 def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
     """Return SciPy's dsyrk by its address: unlike SciPy's own call, this releases the interpreter lock."""
-    from scipy.linalg import cython_blas
-
-    capsule, api = cython_blas.__pyx_capi__["dsyrk"], ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    signature = api.PyCapsule_GetName(capsule)
-    address = api.PyCapsule_GetPointer(capsule, signature)
-    dsyrk = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)(address)
-    integer = ctypes.c_int if b" int *" in signature else ctypes.c_int64
+    dsyrk, integer = _blas_by_address("dsyrk", 10)
     lower, one = ctypes.c_char(b"L"), ctypes.c_double(1.0)
 
     def add(A: np.ndarray, total: np.ndarray, by_rows: bool) -> None:
@@ -107,6 +114,40 @@ def _syrk_without_lock() -> Callable[[np.ndarray, np.ndarray, bool], None]:
         dsyrk(*numbers, A.ctypes.data, at(k if by_rows else n), at(one), total.ctypes.data, at(n))
 
     return add
+
+
+@cache
+def _trsm_without_lock() -> Callable[[np.ndarray, np.ndarray], None]:
+    """Return SciPy's dtrsm likewise: ``B := L^-1 B`` in place, for a lower triangle in either order."""
+    dtrsm, integer = _blas_by_address("dtrsm", 11)
+    one = ctypes.c_double(1.0)
+
+    def solve(L: np.ndarray, B: np.ndarray) -> None:
+        n, k = (integer(size) for size in B.shape)
+        by_rows = not L.flags.f_contiguous  # Fortran sees L', upper triangular
+        left, side, transposed, diagonal = (
+            ctypes.c_char(letter)
+            for letter in (b"L", b"U" if by_rows else b"L", b"T" if by_rows else b"N", b"N")
+        )
+        at = ctypes.addressof
+        numbers = (at(left), at(side), at(transposed), at(diagonal), at(n), at(k), at(one))
+        dtrsm(*numbers, L.ctypes.data, at(n), B.ctypes.data, at(n))
+
+    return solve
+
+
+def _blas_by_address(name: str, arguments: int) -> tuple[Callable[..., None], type]:
+    """Return a function of SciPy's BLAS that releases the interpreter lock, and its type of integers."""
+    from scipy.linalg import cython_blas
+
+    capsule, api = cython_blas.__pyx_capi__[name], ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    signature = api.PyCapsule_GetName(capsule)
+    address = api.PyCapsule_GetPointer(capsule, signature)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
+    return function, ctypes.c_int if b" int *" in signature else ctypes.c_int64
 
 
 def squared_norm(A: np.ndarray) -> float:

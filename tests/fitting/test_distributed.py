@@ -8,7 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, Sinusoid, problems
+from elmonet import SLFN, AutoELMDeepONet, ELMDeepONet, InputError, Linear, Ridge, Sinusoid, problems
+from elmonet.auto import large
+from elmonet.auto import model as auto_model
+from elmonet.fitting.executors import OnDask
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -91,6 +94,35 @@ def test_a_killed_worker_changes_nothing(data, client):
     killer.start()
     survived = model(Ridge(1e-4, sums="gram")).fit(*lazily(data, rows=30, pause=0.2), points=data.points)
     killer.join()
+    assert difference(survived, whole, data.u_test) < 1e-8
+    client.wait_for_workers(2)
+    assert set(client.run(os.getpid).values()) != before
+
+
+def test_a_worker_that_is_killed_during_the_finish_of_a_choice(data, client, monkeypatch):
+    """Everything is chosen on a sample; the sums of all functions survive the loss of a worker."""
+    for module in (large, auto_model):
+        monkeypatch.setattr(module, "LARGE", 300)
+    for name, value in (("_SEARCHED", 60), ("_HELD_OUT", 60), ("_WIDTHS", (20, 20, 20)), ("_WIDEST", 40)):
+        monkeypatch.setattr(large, name, value)
+    u, s = lazily(data, rows=30)
+    whole = AutoELMDeepONet(random_state=0).fit(u, s, points=data.points)
+    before, reduce, killers = set(client.run(os.getpid).values()), OnDask.reduce, []
+
+    def kill():
+        time.sleep(0.3)
+        os.kill(min(before), signal.SIGKILL)
+
+    def watched(self, what, task, **more):
+        if what == "summing up":
+            killers.append(threading.Thread(target=kill))
+            killers[0].start()
+            self.u = self.u.map_blocks(lambda block: (time.sleep(0.1), block)[1])
+        return reduce(self, what, task, **more)
+
+    monkeypatch.setattr(OnDask, "reduce", watched)
+    survived = AutoELMDeepONet(random_state=0).fit(u, s, points=data.points)
+    killers[0].join()
     assert difference(survived, whole, data.u_test) < 1e-8
     client.wait_for_workers(2)
     assert set(client.run(os.getpid).values()) != before

@@ -21,6 +21,7 @@ _NETWORKS = {  # activation and distribution of the weights
     "tanh": ("tanh", "uniform"),
     "relu-net": ("relu", "uniform"),
 }
+_SMOOTH = (0.03, 0.06)  # of the side of an image, over which images are smoothed
 _CONSTANT_SCALE = 1e-9  # a kernel of this scale is one everywhere
 _FIRST_STEP = 1.4  # factor from a single scale to its first neighbour
 _WORTH_A_TRIAL = 0.01  # fall of the error's logarithm that a parabola must promise
@@ -31,7 +32,8 @@ class Candidate:
     """A branch, given by its family and scale, with or without a linear block beside it.
 
     `family` is "none", "constant" or a kernel of `InfiniteWidth`; "cos", "cos-t", "tanh" or "relu-net" of
-    `SLFN`, "mlp" or "cnn", which have a width; or "patch5", the rbf kernel on patches of that side.
+    `SLFN`, "mlp" or "cnn", which have a width; "patch5", the rbf kernel on patches of that side; or
+    "smooth1.4", the matern32 kernel of images smoothed over so many pixels.
     """
 
     family: str
@@ -52,6 +54,9 @@ class Candidate:
             parts.append(CNN(self.width, scale=scale, random_state=seed))
         elif self.family.startswith("patch"):
             parts.append(InfiniteWidth("rbf", scale, patch=int(self.family.removeprefix("patch"))))
+        elif self.family.startswith("smooth"):
+            pixels = float(self.family.removeprefix("smooth"))
+            parts.append(InfiniteWidth("matern32", scale, smooth=pixels))
         elif self.family == "constant":
             parts.append(InfiniteWidth("rbf", _CONSTANT_SCALE / spread))
         elif self.family != "none":
@@ -75,7 +80,7 @@ class Candidate:
     @property
     def description(self) -> str:
         """What the name stands for."""
-        family = self.family.rstrip("0123456789")
+        family = self.family.rstrip("0123456789.")
         network = f"{self.width} random features"
         parts = {
             "none": [],
@@ -84,6 +89,7 @@ class Candidate:
             "matern": ["a Matern kernel"],
             "relu": ["an arc-cosine kernel (wide relu network)"],
             "patch": ["a Gaussian kernel on image patches"],
+            "smooth": ["a Matern kernel of smoothed images"],
             "mlp": [f"{network} of a deep network"],
             "cnn": [f"{network} of a convolutional network"],
         }.get(family, [f"{network} ({self.family.removesuffix('-net').removesuffix('-t')})"])
@@ -183,6 +189,8 @@ def branches(shape: tuple[int, ...]) -> list[Candidate]:
         deep += [Candidate("cnn", width=_NETWORK_WIDTH)]
         sides = {2 * round(min(shape[-2:]) * part / 2) + 1 for part in (0.25, 0.4)}
         deep += [Candidate(f"patch{side}", scale) for side in sorted(sides) for scale in (0.5, 1.5)]
+        pixels = [min(shape[-2:]) * part for part in _SMOOTH]
+        deep += [Candidate(f"smooth{p:.2g}", scale) for p in pixels for scale in (0.1, 0.3, 1.0)]
     return [Candidate("constant"), Candidate("none", linear=True), *kernels, *networks, *deep]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import error_estimate
+from elmonet.auto.large import LARGE, InMemory, LargeFit, Stored
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.search import Search, choose_unaligned
 from elmonet.auto.summary import (
@@ -21,6 +22,7 @@ from elmonet.auto.summary import (
     summary_of_unaligned,
 )
 from elmonet.checks import choice, number, positive_integer
+from elmonet.data.lazy import is_dask, is_stored, read_rows
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
@@ -42,7 +44,9 @@ class AutoELMDeepONet(OperatorEstimator):
     One fit is one factorisation, and its leave-one-out errors come exactly at no extra cost, so that many
     models can be compared on the training data alone: logarithms and scaling of the inputs, logarithms of the
     outputs, features (none, a linear block, random networks, and networks of infinite width, each with its
-    scale), the ridge and the number of output modes. Most are tried on few functions, the best on all.
+    scale), the ridge and the number of output modes. Most are tried on few functions, the best on all. Beyond
+    4000 functions the search sees a sample, and its choice is fitted to all functions in blocks, with
+    features whose number does not grow with that of the functions.
 
     Parameters
     ----------
@@ -117,7 +121,8 @@ class AutoELMDeepONet(OperatorEstimator):
 
         Parameters
         ----------
-        X, points, sensors, groups : as in `ELMDeepONet.fit`.
+        X, points, sensors, groups : as in `ELMDeepONet.fit`. Memory maps, zarr, HDF5 and Dask arrays are read
+            in blocks.
         y : outputs as in `ELMDeepONet.fit`; or a `PDE` of `elmonet.physics`, which is solved for the inputs
             known at the sensors, so that no outputs are needed. `physics_` holds an account of that.
         data : beside an equation, outputs of some functions: an `OperatorData`, ``(u, s)`` or
@@ -133,8 +138,11 @@ class AutoELMDeepONet(OperatorEstimator):
         with bar as hook:
             X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook)
             gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
-            training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
-            best, leaderboard, repeats = self._choose(training, sensors, hook)
+            if any(is_dask(A) or is_stored(A) for A in (X, y)):
+                best, leaderboard, repeats = self._choose_stored(X, y, points, sensors, groups, hook)
+            else:
+                training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
+                best, leaderboard, repeats = self._choose(training, sensors, hook)
         global_model, layered = best
         if physics is not None:
             for model in (global_model,) if layered is None else (global_model, layered):
@@ -145,6 +153,37 @@ class AutoELMDeepONet(OperatorEstimator):
         self.global_model_, self.best_model_ = global_model, layered or global_model
         self.leaderboard_, self.repeats_ = leaderboard, repeats
         return self._warned()
+
+    def _choose_stored(
+        self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, hook: Any
+    ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
+        """Choose for arrays on disk or of Dask: few functions are read at once, many in blocks."""
+        if X.shape[0] <= LARGE:
+            X, y = (
+                np.asarray(A) if is_dask(A) else read_rows(A, 0, A.shape[0], n)
+                for A, n in ((X, "X"), (y, "y"))
+            )
+            training = understand(self, X, y, points, sensors=sensors, groups=groups)
+            return self._choose(training, sensors, hook)
+        for name, usual in (("layers", (None, 0)), ("missing", ("raise",))):
+            if getattr(self, name) not in usual:
+                raise InputError(
+                    f"{name}={getattr(self, name)!r} needs all functions in memory; here they are read in "
+                    "blocks. Leave it out, or load the arrays."
+                )
+        stored = Stored(self, X, y, points, sensors=sensors, groups=groups, hook=hook)
+        return self._finish_large(stored, hook)
+
+    def _finish_large(
+        self, data: InMemory | Stored, hook: Any
+    ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
+        """Choose on a sample of many functions, and fit all of them in blocks."""
+        budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
+        settings = {"n_jobs": positive_integer(self.n_jobs, "n_jobs")}
+        settings |= {name: getattr(self, name) for name in ("log_inputs", "log_outputs")}
+        fit = LargeFit(data, seed=seed_from(self.random_state), budget=budget, settings=settings, hook=hook)
+        model, leaderboard = fit.run(self.missing)
+        return (model, None), leaderboard, Repeats(0, 0.0)
 
     def _choose(
         self, training: Training, sensors: Any, hook: Any
@@ -164,6 +203,8 @@ class AutoELMDeepONet(OperatorEstimator):
             words = summary_of_unaligned(model, leaderboard, training)
             model._adopt(replace(model._fitted(), words=words))
             return (model, None), leaderboard, Repeats(0, 0.0)
+        if len(training.X) > LARGE and not layers:
+            return self._finish_large(InMemory(training, hook), hook)
         training, repeats = merge_repeats(training)
         search = Search(
             training,

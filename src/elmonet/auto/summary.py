@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from elmonet.auto.candidates import Transform
+from elmonet.auto.candidates import Candidate, Transform
 from elmonet.auto.diagnostics import Repeats, narrow_span, noise_facts, recommendations, relative_noise
 from elmonet.auto.layers import Comparison
 from elmonet.auto.search import Search, Trial
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
+from elmonet.solve.streamed import ValidatedRidge
 from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.error_estimate import ErrorEstimate
 
@@ -70,6 +72,81 @@ def layers_on_leaderboard(compared: Comparison, functions: int) -> dict[str, Any
     }
 
 
+@dataclass(frozen=True)
+class FinishTrial:
+    """A branch summed over some functions, with its error on held-out functions.
+
+    width : number of landmarks or random features that were asked for.
+    features : number of all features, p1.
+    """
+
+    candidate: Candidate
+    width: int
+    features: int
+    functions: int
+    error: float
+    ridge: ValidatedRidge = field(repr=False)
+    seconds: float
+
+    def row(self, transform: Transform) -> dict[str, Any]:
+        """Return the row of the leaderboard."""
+        numbers = {"functions": self.functions, "error": self.error, "loo_error": self.error}
+        more = {"alpha": self.ridge.alpha, "seconds": self.seconds}
+        return {"branch": described(self.candidate, self.width), **transform.row(), **numbers, **more}
+
+
+def described(candidate: Candidate, width: int) -> str:
+    """Return a candidate with its number of features, as `Candidate` does."""
+    if candidate.width or not candidate.has_scale:
+        return str(replace(candidate, width=width) if candidate.width else candidate)
+    return f"{candidate}, {width} landmarks"
+
+
+@dataclass(frozen=True)
+class LargeResult:
+    """What a large fit chose, for its summary.
+
+    functions, total : those that were summed, and all.
+    """
+
+    best: FinishTrial
+    trials: list[FinishTrial]
+    functions: int
+    total: int
+    searched: int
+    grouping: str
+
+
+def summary_of_large(model: ELMDeepONet, search: Search, best: Trial, result: LargeResult) -> Summary:
+    """Return the summary of a model that was chosen on a sample and fitted to all of many functions."""
+    fitted, finish = model._fitted(), result.best
+    some = "" if result.functions == result.total else f" of {result.total:,}, for which there was time"
+    tried = sorted(result.trials, key=lambda trial: (-trial.functions, trial.error))[:_LISTED_FAMILIES]
+    rivals = [(t.error, f"{described(t.candidate, t.width)} on {t.functions:,} functions") for t in tried]
+    searched = f"{plural(len(search.trials), 'candidate')} on up to {result.searched:,} functions of a sample"
+    compared = f"{searched}; then {len(result.trials)}, by functions held out of larger samples:"
+    return Summary(
+        error=(
+            *fitted.estimate.facts(),
+            *((Fact("Groups", result.grouping),) if result.grouping else ()),
+        ),
+        choice=(
+            Fact("Model", f"{described(finish.candidate, finish.width)}, {finish.candidate.description}"),
+            _transforms(search, best),
+            *_parts(search, search.transforms[best.transform]),
+            Fact("Compared", "\n".join([compared, *_columns(rivals)])),
+        ),
+        details=(
+            Fact("Training data", f"{result.functions:,} functions{some}, read in blocks"),
+            Fact("Inputs", fitted.inputs.describe()),
+            Fact("Outputs", fitted.outputs.describe()),
+            Fact("Features", f"{finish.features:,}"),
+            Fact("Output modes", str(model.trunk_.width_)),
+            Fact("Ridge alpha", rounded(model.solution_.alpha, 2)),
+        ),
+    )
+
+
 def summary_of_unaligned(
     model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training
 ) -> Summary:
@@ -122,12 +199,16 @@ def _functions(count: int, training: Training) -> tuple[Fact, ...]:
     )
 
 
-def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
+def _transforms(search: Search, best: Trial) -> Fact:
     transform = search.transforms[best.transform]
     inputs = ["logarithm"] * (bool(transform.logarithms) and not transform.learned)
     inputs += ["standardised"] * transform.scale_inputs
     inputs += ["a metric from the gradients of a fit"] * (transform.metric is not None)
     outputs = "logarithm" if transform.log_outputs else "unchanged"
+    return Fact("Transforms", f"inputs: {', '.join(inputs) or 'unchanged'}; outputs: {outputs}")
+
+
+def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
     families: dict[str, Trial] = {}
     for trial in sorted(search.trials, key=lambda trial: (-trial.functions, trial.error)):
         families.setdefault(trial.candidate.family, trial)
@@ -138,8 +219,8 @@ def _choice(search: Search, best: Trial) -> tuple[Fact, ...]:
     tried = f"{plural(len(search.trials), 'candidate')}. The best of each family:"
     return (
         Fact("Model", f"{best.candidate}, {best.candidate.description}"),
-        Fact("Transforms", f"inputs: {', '.join(inputs) or 'unchanged'}; outputs: {outputs}"),
-        *_parts(search, transform),
+        _transforms(search, best),
+        *_parts(search, search.transforms[best.transform]),
         Fact("Compared", "\n".join([tried, *_columns(rivals[:_LISTED_FAMILIES])])),
     )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from elmonet.data import OperatorData
 
 _COVERAGE = 0.9  # of the bands that are checked on test functions
+_LARGE_FILE = 1 << 30  # bytes of a file from which on it is read in blocks
 _feature_option = partial(console.option, rich_help_panel="Random features instead of a search")
 _block_option = partial(console.option, rich_help_panel="In blocks: data larger than memory")
 
@@ -99,9 +100,10 @@ def fit(
 
     By default, everything is chosen automatically: many models are compared by cross-validation, and the one
     with the smallest error is saved. With --width, --activation or --scale there is no search: the features
-    are random as given, and only the strength of the ridge is chosen. The same holds for a file larger than
-    memory, and with --memory, --checkpoint or --workers: then the file is read in blocks. With --checkpoint,
-    a fit in blocks that was stopped continues where it was.
+    are random as given, and only the strength of the ridge is chosen. The same holds with --memory,
+    --checkpoint or --workers: then the file is read in blocks. With --checkpoint, a fit in blocks that was
+    stopped continues where it was. A large file is always read in blocks: the search sees a sample of it, and
+    what it chooses is fitted to all functions.
 
     **Examples**
 
@@ -110,6 +112,8 @@ def fit(
     elmonet fit data.mat -o operator.elmonet --input f_train --output u_train
 
     elmonet fit data.npz -o operator.elmonet --report fit.html
+
+    elmonet fit big.zarr -o operator.elmonet
 
     elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
     """
@@ -131,7 +135,9 @@ def fit(
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
     begun = perf_counter()
     functions = None
-    if given or bytes_on_disk(data) > available() / 4:
+    size, search = bytes_on_disk(data), all(value is None for value in (width, activation, scale))
+    in_memory_only = missing == "ignore" or without_suspects or bool(layers)
+    if given or (size > available() / 4 and (in_memory_only or not search)):
         _require_no_search(
             f"with {given[0]}" if given else "because memory cannot hold them",
             time_budget,
@@ -140,7 +146,9 @@ def fit(
             without_suspects=without_suspects,
         )
         model = _fit_blocks(printer, data, options, block_options, features, seed, groups)
-    elif any(value is not None for value in (width, activation, scale)):
+    elif search and not in_memory_only and size > min(available() / 4, _LARGE_FILE):
+        model = _search_blocks(printer, data, options, time_budget, seed, groups)
+    elif not search:
         _require_no_search("with --width, --activation or --scale", time_budget, layers)
         model = ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
         functions = _fit_in_memory(printer, data, options, missing, model, groups, without_suspects)
@@ -226,6 +234,36 @@ def _search(
             return model, _fit_in_memory(printer, path, options, missing, model, groups, without_suspects)
         except KeyboardInterrupt:
             raise console.Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
+
+
+def _search_blocks(
+    printer: console.Printer,
+    path: Path,
+    options: dict[str, Any],
+    time_budget: float | None,
+    seed: int,
+    groups: str | None,
+) -> Any:
+    """Fit the best of many models to a file that is read in blocks."""
+    from elmonet import AutoELMDeepONet
+    from elmonet.cli.inputs import labels_from, print_roles
+    from elmonet.data.reading import open_pairs
+    from elmonet.progress import progress_bar
+
+    u, s, points, roles = open_pairs(path, **options)
+    print_roles(printer, path, roles)
+    labels = None if groups is None else labels_from(groups, path, options.get("max_bytes"))
+    with progress_bar() as progress:
+        model = AutoELMDeepONet(time_budget=time_budget, random_state=seed, progress=progress)
+        try:
+            model.fit(u, s, points, groups=labels)
+        except KeyboardInterrupt:
+            raise console.Stopped("Stopped. With --time-budget SECONDS, the search ends by itself.") from None
+    model._with_file_names(roles.names)
+    printer.line(model.summary())
+    printer.value(summary=model.summary(), leaderboard=model.leaderboard_, **console.error_values(model))
+    printer.value(functions=int(u.shape[0]))
+    return model
 
 
 def _fit_in_memory(

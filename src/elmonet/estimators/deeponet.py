@@ -198,10 +198,12 @@ class ELMDeepONet(OperatorEstimator):
     def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
         """Fit arrays on disk or Dask arrays, block by block; `how` as in `fit_blocks`."""
 
-        def begin(first: tuple[np.ndarray, np.ndarray], scale: Affine | None) -> BlockFit:
-            return self._block_fit(understand(self, *first, points, sensors=sensors), scale)
+        def begin(first: Any, scale: Affine | None, sample: np.ndarray | None) -> BlockFit:
+            X, y = first
+            return self._block_fit(understand(self, X, y, points, sensors=sensors), scale, sample)
 
-        self._blocks, model = fit_stored(begin, X, y, scale=bool(self.scale_inputs), **how)
+        settings = {"branch": self.branch, "scale": bool(self.scale_inputs)}
+        self._blocks, model = fit_stored(begin, X, y, **settings, **how)
         return self._adopt(model)._warned()
 
     def partial_fit(self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None) -> Self:
@@ -330,15 +332,21 @@ class ELMDeepONet(OperatorEstimator):
         fit.add(training.X, training.y)
         return fit
 
-    def _block_fit(self, training: Training, scale: Affine | None = None) -> BlockFit:
-        """Return an empty fit in blocks for functions like these, scaled as they are, or as given."""
+    def _block_fit(
+        self, training: Training, scale: Affine | None = None, sample: np.ndarray | None = None
+    ) -> BlockFit:
+        """Return an empty fit in blocks for functions like these, scaled as they are, or as given.
+
+        A branch that learns from a sample gets these functions, or those given.
+        """
         if self.lift is not None:
             raise InputError("a lift needs all functions at once; in blocks, give outputs minus the lift.")
         if self.log_outputs:
             raise InputError(
                 "log_outputs needs all outputs at once; in blocks, give the logarithms of the outputs."
             )
-        return BlockFit(*self._settings().prepare(training, scale), training.y)
+        rows = training.X if sample is None else training.inputs.arranged(sample)
+        return BlockFit(*self._settings().prepare(training, scale), training.y, rows)
 
     def _to_store(
         self, *, weights: bool, sums: bool, bands: bool, inputs: bool

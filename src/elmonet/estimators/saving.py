@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from elmonet.errors import FileError, InputError
 from elmonet.features import PerComponent
-from elmonet.features.base import features_of
+from elmonet.features.base import features_of, learns_from
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
@@ -119,7 +119,8 @@ def deeponet_from_store(
         parameters["error_bars"] = method
     blocks = None
     if "sums" in header:
-        blocks = BlockFit(inputs, outputs, clone(branch), clone(trunk), solver_or_default(solver))
+        fresh = branch if "sample" in learns_from(branch) else clone(branch)
+        blocks = BlockFit(inputs, outputs, fresh, clone(trunk), solver_or_default(solver))
         blocks.resume(header["sums"], arrays)
     return parameters, model, blocks
 

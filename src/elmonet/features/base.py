@@ -33,8 +33,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Attributes
     ----------
     learns_from : what `fit` learns from: "inputs" (all functions or points, not just their shape and bounding
-        box), "outputs" (through ``y y'`` only: a fit in blocks passes another y with the same ``y y'``). A
-        map that learns from inputs cannot be fitted in blocks.
+        box), "sample" (of the inputs, which is enough), "outputs" (through ``y y'`` only: a fit in blocks
+        passes another y with the same ``y y'``). One that learns from all inputs is not fitted in blocks.
     sees_given_points : as a trunk, it takes the points as given by the user, not scaled to the unit cube.
     features_come_with_fit : `fit_transform` is cheaper than `fit` followed by `transform`.
     """

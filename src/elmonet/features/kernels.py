@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
+from scipy.ndimage import gaussian_filter
 
 from elmonet.checks import choice, number, positive_integer
 from elmonet.errors import InputError
-from elmonet.features.base import FeatureMap
+from elmonet.features.base import FeatureMap, seed_from
 from elmonet.features.cnn import gather_windows, image_shape
-from elmonet.linalg import product
+from elmonet.linalg import product, solve_lower
 from elmonet.memory import require_features
 
 KERNELS = ("rbf", "matern12", "matern32", "matern52", "relu")
 _BLOCK_ROWS = 64  # rows of a kernel matrix of patches that are computed together, for the cache
 _MAX_PATCHES = 256  # places of an image at which patches are compared
+_MIN_SAMPLE, _MAX_SAMPLE = 1000, 10_000  # functions among which landmarks are chosen
+_PER_LANDMARK = 5  # of these, for each landmark
+_PIVOTS_AT_ONCE = 64  # pivots that are drawn from the same residuals
 
 
 class InfiniteWidth(FeatureMap):
@@ -46,6 +51,15 @@ class InfiniteWidth(FeatureMap):
         the mean over the positions of the patches, at most 256, evenly spaced; the image is extended by its
         border pixels. This is the limit of a convolution with many channels, and suits images with
         important small structures, such as two-phase media.
+    smooth : for images: compare them after a Gaussian filter with this standard deviation, in pixels. It
+        suits images with sharp edges whose exact places matter little.
+    landmarks : largest number of features, for many functions (Nystroem's method): the kernel matrix is
+        approximated from its columns at so many training functions, u_1 to u_p above, chosen among five
+        times as many, 1000 to 10,000, by randomly pivoted Cholesky: a function is drawn with a probability
+        proportional to what the others miss of ``K(u, u)`` (Chen, Epperly, Tropp, Webber: Randomly pivoted
+        Cholesky, 2023). Such a branch can be fitted in blocks, as it learns from a sample of the functions.
+        None: no limit.
+    random_state : seed of that choice.
 
     Attributes
     ----------
@@ -61,13 +75,29 @@ class InfiniteWidth(FeatureMap):
     True
     """
 
-    learns_from = ("inputs",)
     features_come_with_fit = True
 
-    def __init__(self, kernel: str = "matern52", scale: float = 1.0, *, patch: int | None = None):
+    def __init__(
+        self,
+        kernel: str = "matern52",
+        scale: float = 1.0,
+        *,
+        patch: int | None = None,
+        smooth: float | None = None,
+        landmarks: int | None = None,
+        random_state: Any = None,
+    ):
         self.kernel = kernel
         self.scale = scale
         self.patch = patch
+        self.smooth = smooth
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    @property
+    def learns_from(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What `fit` learns from: all inputs, or a sample of them if there are landmarks."""
+        return ("inputs",) if self.landmarks is None else ("sample",)
 
     @property
     def width_(self) -> int:
@@ -84,6 +114,10 @@ class InfiniteWidth(FeatureMap):
         number(self.scale, "scale", strict=True)
         if self.patch is not None and positive_integer(self.patch, "patch") % 2 == 0:
             raise InputError(f"patch must be odd; got {self.patch}.")
+        if self.smooth is not None:
+            number(self.smooth, "smooth", strict=True)
+        if self.landmarks is not None:
+            positive_integer(self.landmarks, "landmarks")
         if hasattr(self, "centres_"):
             self._centre_parts = self._parts(self.centres_)
 
@@ -94,6 +128,13 @@ class InfiniteWidth(FeatureMap):
         self._record_input(X)
         self.__dict__.pop("centres_", None)
         self.derive()
+        if self.landmarks is not None:
+            self.seed_ = seed_from(self.random_state)
+            rng = np.random.default_rng(self.seed_)
+        if self.landmarks is not None and self.landmarks < len(X):
+            most = int(np.clip(_PER_LANDMARK * self.landmarks, _MIN_SAMPLE, _MAX_SAMPLE))
+            sample = X if len(X) <= most else X[np.sort(rng.permutation(len(X))[:most])]
+            return self._choose_landmarks(sample, rng)._features(X)
         require_features(len(X), len(X))
         parts = self._parts(X)
         features, pivots = kernel_features(self._kernel(parts, parts))
@@ -102,9 +143,28 @@ class InfiniteWidth(FeatureMap):
         self.factor_ = np.tril(features[pivots])
         return features.astype(self.dtype_, copy=False)
 
+    def _choose_landmarks(self, X: np.ndarray, rng: np.random.Generator) -> Self:
+        """Choose landmarks among functions X; directions of their kernel matrix at rounding are dropped."""
+        count = positive_integer(self.landmarks, "landmarks")
+        require_features(len(X), count)
+        parts = self._parts(X)
+        pivots = random_pivots(
+            lambda some: self._kernel(parts, parts[:, some]), self._diagonal(X), count, rng
+        )
+        K = self._kernel(parts[:, pivots], parts[:, pivots])
+        features, kept = kernel_features((K + K.T) / 2)
+        self.centres_ = np.ascontiguousarray(X[pivots[kept]])
+        self._centre_parts = np.ascontiguousarray(parts[:, pivots[kept]])
+        self.factor_ = np.tril(features[kept])
+        return self
+
     def _parts(self, X: np.ndarray) -> np.ndarray:
         """Return what the kernel compares: functions (1, n, m), or their patches (places, n, pixels)."""
         X = X.astype(np.float64, copy=False)
+        if self.smooth is not None:
+            shape = image_shape(self.input_shape_, "smooth=", "Reshape them, or remove smooth.")
+            X = gaussian_filter(X.reshape(len(X), *shape), (0, 0, self.smooth, self.smooth), mode="nearest")
+            X = X.reshape(len(X), *self.input_shape_)
         if self.patch is None:
             return X.reshape(1, len(X), -1)
         shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
@@ -128,9 +188,7 @@ class InfiniteWidth(FeatureMap):
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         k = self._kernel(self._parts(X), self._centre_parts)
-        (trtrs,) = get_lapack_funcs(("trtrs",), (self.factor_,))
-        features, _ = trtrs(self.factor_, k.T, lower=True, overwrite_b=True)
-        out[:] = features.T
+        out[:] = solve_lower(self.factor_, k.T).T
 
     def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         times, rest = np.empty((len(X), R.shape[1]), self.dtype_), np.empty(len(X))
@@ -204,6 +262,35 @@ def kernel_features(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     F = np.empty((len(K), rank))
     F[pivots] = np.tril(factor[:, :rank])
     return F, pivots[:rank]
+
+
+def random_pivots(
+    columns: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return up to `count` pivots of a kernel matrix (n, n) by randomly pivoted Cholesky, some at a time.
+
+    ``columns(pivots)`` returns columns (n, k) of the matrix. Each pivot is drawn with a probability
+    proportional to the residual diagonal, what the features of the pivots before it miss of K(u, u). Among
+    those drawn at once, nearly dependent ones are left out. There are fewer than `count` if nothing is
+    missed but rounding.
+    """
+    n, rest = len(diagonal), diagonal.astype(float)
+    F, pivots = np.zeros((n, count), order="F"), np.empty(0, int)
+    rounding = n * float(np.finfo(float).eps) * float(diagonal.max())
+    while len(pivots) < count and (possible := np.flatnonzero(rest > rounding)).size:
+        k, own = len(pivots), rest[possible]
+        at_once = min(_PIVOTS_AT_ONCE, count - k, len(possible))
+        drawn = rng.choice(possible, at_once, replace=False, p=own / own.sum())
+        missed = columns(drawn) - product(F[:, :k], F[drawn, :k].T)
+        # Features of the rest: missed = new new' on the drawn rows, by a pivoted Cholesky factor.
+        inside = missed[drawn]
+        factor, kept = kernel_features((inside + inside.T) / 2)
+        new = F[:, k : k + len(kept)]
+        new[:] = solve_lower(np.tril(factor[kept]), missed[:, kept].T).T
+        rest = np.maximum(rest - np.einsum("ij,ij->i", new, new), 0)
+        rest[drawn] = 0
+        pivots = np.append(pivots, drawn[kept])
+    return pivots
 
 
 def _arc_cosine(xy: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from time import perf_counter
 from typing import Any
@@ -25,7 +25,7 @@ from elmonet.fitting.recipe import describe_map, restore_map
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.transforms import Moments
-from elmonet.linalg import beside_others
+from elmonet.linalg import beside_others, product, solve_lower
 from elmonet.metrics import function_norms
 from elmonet.progress import Progress
 from elmonet.solve.problem import Span
@@ -36,7 +36,8 @@ from elmonet.solve.streamed import StreamedLeaveOneOut, Sums
 class BlockFeatures:
     """Features of inputs and coordinates of outputs; `span` is None if the trunk learns from outputs.
 
-    Outputs are multiplied by `g`, a power of two.
+    Outputs are multiplied by `g`, a power of two. Functions come in the user's shapes, or, if `as_rows`, as
+    rows already.
     """
 
     inputs: InputForm
@@ -45,6 +46,7 @@ class BlockFeatures:
     width: int  # p1, of the branch's features
     span: Span | None
     g: float = 1.0
+    as_rows: bool = False
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Return B (p1, n) of input rows X (n, ...)."""
@@ -68,12 +70,14 @@ class BlockFeatures:
 
     def rows(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return functions in the user's shapes as rows."""
+        if self.as_rows:
+            return X, y
         return self.inputs.arranged(X), self.outputs.rows(y)
 
     def __getstate__(self) -> tuple[Any, ...]:
         arrays: dict[str, np.ndarray] = {}
         record = describe_map(self.branch, "branch", arrays, weights=False)
-        return self.inputs, self.outputs, record, arrays, self.width, self.span, self.g
+        return self.inputs, self.outputs, record, arrays, self.width, self.span, self.g, self.as_rows
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         inputs, outputs, record, arrays, *rest = state
@@ -100,10 +104,11 @@ class InputMoments:
 
 @dataclass(frozen=True)
 class SumTask:
-    """Second pass: the sums that the fit needs."""
+    """Second pass: the sums that the fit needs; functions `without`, by their indices, are not added."""
 
     block_features: BlockFeatures
     kind: type[Sums]
+    without: np.ndarray | None = None
     needs_outputs = True
 
     def empty(self) -> Sums:
@@ -114,7 +119,11 @@ class SumTask:
 
     def add(self, sums: Sums, start: int, X: np.ndarray, y: np.ndarray) -> None:
         """Add inputs X and outputs y."""
-        self.block_features.add(sums, *self.block_features.rows(X, y))
+        if self.without is not None:
+            added = ~np.isin(np.arange(start, start + len(X)), self.without)
+            X, y = X[added], y[added]
+        if len(X):
+            self.block_features.add(sums, *self.block_features.rows(X, y))
 
 
 @dataclass
@@ -149,6 +158,69 @@ class LeaveOutTask:
         groups = None if self.groups is None else self.groups[start : start + len(y)]
         B = self.block_features.features(X)
         totals.values = totals.values + self.left_out.totals(B, G, outside, norms, groups)
+
+
+@dataclass
+class LeftOutErrors:
+    """Relative errors of functions left out, by the first function of their block; sums of squares.
+
+    squared, total : of the residuals of the fit to all functions, and of the outputs.
+    """
+
+    errors: dict[int, np.ndarray] = field(default_factory=dict)
+    squared: float = 0.0
+    total: float = 0.0
+
+    def merge(self, other: LeftOutErrors) -> None:
+        """Add other functions."""
+        self.errors |= other.errors
+        self.squared, self.total = self.squared + other.squared, self.total + other.total
+
+    def of_each(self) -> np.ndarray:
+        """Return the errors in the order of the functions."""
+        return np.concatenate([self.errors[start] for start in sorted(self.errors)])
+
+
+@dataclass(frozen=True)
+class LeftOutErrorsTask:
+    """Second pass of a fit with given alpha: the leave-one-out error of each function.
+
+    With ``B B' + alpha = L L'``, function i has the leverage ``h = |L^-1 b_i|^2`` and, if it is left out, the
+    residual ``(g_i - C b_i) / (1 - h)``.
+
+    Attributes
+    ----------
+    L : (p1, p1), the factor.
+    C : (q, p1), the coefficients.
+    """
+
+    block_features: BlockFeatures
+    L: np.ndarray
+    C: np.ndarray
+    needs_outputs = True
+
+    def empty(self) -> LeftOutErrors:
+        """Return the errors of no functions."""
+        return LeftOutErrors()
+
+    def add(self, found: LeftOutErrors, start: int, X: np.ndarray, y: np.ndarray) -> None:
+        """Add inputs X and outputs y."""
+        r = self.block_features
+        X, y = r.rows(X, y)
+        left_out, z, E = self.left_out(X, y)
+        found.errors[start] = r.outputs.errors(left_out, y)
+        found.squared += float(np.sum(E**2))
+        found.total += float(np.sum(z**2))
+
+    def left_out(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return predictions of rows left out (n, c M), what they should be, and residuals of the fit."""
+        r = self.block_features
+        assert r.span is not None
+        B, (G, _, _), z = r.features(X), r.coordinates(y, r.span), r.outputs.target(y)
+        E = G / r.g - product(self.C, B)
+        half = solve_lower(self.L, B.copy(order="F"))
+        h = np.minimum(np.einsum("ki,ki->i", half, half), 1 - _LEAST_REST)
+        return product((G / r.g - E / (1 - h)).T, r.span.Q.T), z, E
 
 
 def whole_groups(groups: np.ndarray, rows: int) -> tuple[np.ndarray, list[int]]:
@@ -190,6 +262,7 @@ class ReorderedBlocks(Blocks):
         return X, y
 
 
+_LEAST_REST = 1e-6  # the least 1 - h that a function left out can have
 _BLOCKS_PER_ROUND = 16  # blocks that each worker takes before its results are merged
 _FAN_IN = 8  # results that are merged by one Dask task
 
@@ -204,6 +277,13 @@ class OnThreads:
     def rows(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return functions from `start` to `stop`."""
         return Blocks(self.blocks.u, self.blocks.s, stop - start).read(start)
+
+    def take(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return some functions, by their indices, in ascending order: runs of neighbours at a time."""
+        runs = np.split(functions, np.flatnonzero(np.diff(functions) != 1) + 1)
+        parts = [self.rows(int(run[0]), int(run[-1]) + 1) for run in runs]
+        X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return X, y
 
     def by_groups(self, groups: np.ndarray) -> tuple[OnThreads, np.ndarray]:
         """Return the same functions in blocks of whole groups (N,), and their order."""
@@ -224,20 +304,28 @@ class OnThreads:
         begin: int = 0,
         look: Callable[..., None] | None = None,
         after: Callable[[], None] | None = None,
+        until: float = np.inf,
     ) -> Any:
         """Run a task over all blocks from function `begin` on, and merge the results into `into`.
 
         ``look(start, X, y)`` is called with each block, by the threads; `after` after each round of blocks.
+        If the time `until` (of `perf_counter`) comes first, the result is that of some blocks: they are taken
+        in random order.
         """
         total = task.empty() if into is None else into
         starts, started = list(self.blocks.starts(begin)), perf_counter()
-        for i in range(0, len(starts), _BLOCKS_PER_ROUND * self.workers):
+        per_round = _BLOCKS_PER_ROUND * self.workers
+        if until < np.inf:
+            starts, per_round = np.random.default_rng(0).permutation(starts).tolist(), self.workers
+        for i in range(0, len(starts), per_round):
+            if i and perf_counter() > until:
+                break
             if self.hook is not None:
-                done = starts[i]
+                done = begin + i * self.blocks.rows
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
                 speed = f", {rate:,.0f} per second" if i else ""
                 self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
-            for part in self._on_workers(task, starts[i : i + _BLOCKS_PER_ROUND * self.workers], look):
+            for part in self._on_workers(task, starts[i : i + per_round], look):
                 total.merge(part)
             if after is not None:
                 after()
@@ -290,6 +378,11 @@ class OnDask:
         X, y = (np.asarray(part[start:stop].compute()) for part in (self.u, self.s))
         return checked_rows(X, start, "X"), checked_rows(y, start, "y")
 
+    def take(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return some functions, by their indices, in ascending order."""
+        X, y = (np.asarray(part[functions].compute()) for part in (self.u, self.s))
+        return checked_rows(X, 0, "X"), checked_rows(y, 0, "y")
+
     def by_groups(self, groups: np.ndarray) -> tuple[OnDask, np.ndarray]:
         """Return the same functions in blocks of whole groups (N,), and their order."""
         order, cuts = whole_groups(groups, max(self.u.chunks[0]))
@@ -300,8 +393,8 @@ class OnDask:
         """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0) -> Any:
-        """Run a task over all blocks, and merge the results into `into`."""
+    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, until: float = np.inf) -> Any:
+        """Run a task over all blocks, and merge the results into `into`; `until` has no effect."""
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))
         outputs = y if task.needs_outputs else [None] * len(X)

@@ -64,7 +64,7 @@ def refuse_learning(part: Any, role: str) -> None:
         learns = "learns" if hasattr(part, "learns_from") else "may learn (it has no learns_from)"
         raise InputError(
             f"the {role} {part!r} {learns} from all functions at once, so it cannot be fitted in blocks. Use "
-            "a random network such as SLFN(2000), with a linear block or without."
+            "a random network such as SLFN(2000), or InfiniteWidth(kernel, scale, landmarks=2000)."
         )
 
 

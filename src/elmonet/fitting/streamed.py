@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from elmonet.checks import positive_integer
 from elmonet.data.lazy import Blocks, is_dask
 from elmonet.errors import FileError, InputError, NumericsWarning, warn
-from elmonet.features.base import features_of, fit_features, fit_map, learns_from
+from elmonet.features.base import features_of, fit_map, learns_from
 from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask, OnDask, OnThreads, SumTask
 from elmonet.fitting.fitted import FittedModel, FittedOperator
 from elmonet.fitting.operator import Operator
@@ -149,7 +149,8 @@ _SETTLED = 2  # functions, in units of p1, after which the kind of sums is decid
 class BlockFit:
     """A fit that can be continued: forms, features, and sums over all functions so far.
 
-    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from inputs. If
+    The forms have their scaling; branch and trunk are not fitted yet, and may not learn from all inputs. A
+    branch that learns from a sample is fitted to the rows `sample`; without them, it is fitted already. If
     squares of the `first` outputs overflow or vanish, all outputs are multiplied by a power of two.
     """
 
@@ -161,11 +162,17 @@ class BlockFit:
         trunk: Any,
         solver: Any,
         first: np.ndarray | None = None,
+        sample: np.ndarray | None = None,
     ):
         refuse_learning(branch, "branch")
         refuse_learning(trunk, "trunk")
         self.outputs, self.trunk, self.solver = outputs, trunk, solver
-        width = fit_features(branch, inputs.seen(np.ones((1, *inputs.shape)))).shape[1]
+        one = inputs.seen(np.ones((1, *inputs.shape)))
+        if "sample" not in learns_from(branch):
+            fit_map(branch, one)
+        elif sample is not None:
+            fit_map(branch, inputs.seen(sample))
+        width = features_of(branch, one, "branch").shape[1]
         span, g = None, 1.0 if first is None else power_of_two(first)
         if "outputs" not in learns_from(trunk):
             P = outputs.seen()
@@ -283,7 +290,7 @@ class Found(NamedTuple):
     partly: bool = False
 
 
-def _find_stored_groups(source: Any, fit: BlockFit, given: Any) -> Found:
+def find_stored_groups(source: Any, block_features: Any, given: Any) -> Found:
     """Find repeats and steps of trajectories: among all functions if these are few, else among some of them.
 
     `given` are labels (N,) instead, as in `fit`.
@@ -292,15 +299,15 @@ def _find_stored_groups(source: Any, fit: BlockFit, given: Any) -> Found:
     if given is not None:
         groups = given_groups(given, N)
         return Found(groups, "" if groups is None else groups.reason)
-    rows = fit.block_features.rows(*source.rows(0, 1))
+    rows = block_features.rows(*source.rows(0, 1))
     n = min(N, max(_STRETCHES, _COMPARED_BYTES // sum(A.nbytes for A in rows)))
     if n == N:
-        groups = find_groups(*fit.block_features.rows(*source.rows(0, N)))
+        groups = find_groups(*block_features.rows(*source.rows(0, N)))
         return Found(groups, "" if groups is None else groups.reason)
     # Stretches with distances N / 16: neighbours, and a data set that holds another one twice.
     length = n // _STRETCHES
     starts = [k * N // _STRETCHES for k in range(_STRETCHES)]
-    parts = [fit.block_features.rows(*source.rows(start, start + length)) for start in starts]
+    parts = [block_features.rows(*source.rows(start, start + length)) for start in starts]
     groups = find_groups(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     compared = f"{_STRETCHES * length:,} of {N:,} functions were compared"
     if groups is None:
@@ -321,7 +328,7 @@ def fit_source(
 
     ``begin(scale)`` returns an empty `BlockFit` with a scaling of the inputs. `groups` are labels (N,).
     """
-    together = _find_stored_groups(source, begin(None), groups)
+    together = find_stored_groups(source, begin(None).block_features, groups)
     if checkpoint is not None and checkpoint.exists():
         fit = checkpoint.resume(begin, source.hook)
     else:
@@ -387,7 +394,25 @@ def _restated(fitted: FittedOperator, solution: dict[str, Any], more: dict[str, 
 
 _FORM_FUNCTIONS = 16  # functions from which the form of the data is found
 _MEMORY_SHARE = 0.5  # of the available memory, if no limit is given
-Begin = Callable[[tuple[np.ndarray, np.ndarray], Affine | None], BlockFit]
+_SAMPLED_STRETCHES = 128  # stretches of neighbours that a sample of many functions is read in
+_SAMPLED = 10_000  # functions that a branch which learns from a sample gets, at most
+_SAMPLED_BYTES = 1 << 28  # and what they may take
+Begin = Callable[[tuple[np.ndarray, np.ndarray], Affine | None, np.ndarray | None], BlockFit]
+
+
+def sampled(source: Any, count: int, rng: np.random.Generator | None = None) -> np.ndarray:
+    """Return the indices of about `count` functions of a source: all, or stretches spread over all.
+
+    Stretches are read from a file in little time. With `rng`, they begin at random places.
+    """
+    N = source.functions
+    if count >= N:
+        return np.arange(N)
+    ends = np.linspace(0, N, min(_SAMPLED_STRETCHES, count) + 1).astype(int)
+    lengths = np.diff(np.linspace(0, count, len(ends)).astype(int))
+    room = np.diff(ends) - lengths
+    starts = ends[:-1] + (room // 2 if rng is None else (rng.random(len(room)) * (room + 1)).astype(int))
+    return np.concatenate([np.arange(a, a + n) for a, n in zip(starts, lengths, strict=True)])
 
 
 def fit_stored(
@@ -395,6 +420,7 @@ def fit_stored(
     u: Any,
     s: Any,
     *,
+    branch: Any,
     scale: bool,
     groups: Any = None,
     memory: Any = None,
@@ -403,9 +429,10 @@ def fit_stored(
     workers: int | None = None,
     progress: Any = False,
 ) -> tuple[BlockFit, FittedOperator]:
-    """Fit u (N, ...) and s (N, ...); ``begin(first functions, scale)`` returns an empty `BlockFit`.
+    """Fit u (N, ...) and s (N, ...); ``begin(first functions, scale, sample)`` returns an empty `BlockFit`.
 
-    The other arguments are those of `fit_blocks`.
+    `branch` is the one that it begins with: if that learns from a sample of the functions, `sample` are their
+    inputs as given, else None. The other arguments are those of `fit_blocks`.
     """
     if is_dask(u) or is_dask(s):
         for name, value in (("memory", memory), ("checkpoint", checkpoint), ("workers", workers)):
@@ -413,24 +440,34 @@ def fit_stored(
                 raise InputError(f"{name} has no effect on Dask arrays: Dask decides. Remove it.")
         source = OnDask(u, s)
         first = source.rows(0, _FORM_FUNCTIONS)
-        return fit_source(lambda found: begin(first, found), source, scale=scale, groups=groups)
-    workers = _cores() if workers is None else positive_integer(workers, "workers")
+        seen = _sample_for(branch, source)
+        return fit_source(lambda found: begin(first, found, seen), source, scale=scale, groups=groups)
+    workers = cores() if workers is None else positive_integer(workers, "workers")
     limit = int(_MEMORY_SHARE * available()) if memory is None else bytes_of(memory)
     bar = progress_bar() if progress is True else nullcontext(progress or None)
     with bar as hook, threadpool_limits(1):  # the workers are the threads
         first = Blocks(u, s, rows=_FORM_FUNCTIONS).read(0)
-        fit = begin(first, None)
+        seen = _sample_for(branch, OnThreads(Blocks(u, s, 1), 1, None))
+        fit = begin(first, None, seen)
         blocks = Blocks(u, s, min(_rows(fit, limit, workers), int(u.shape[0])))
         if fit.has_rows and blocks.functions <= len(fit.sums.R):
             workers = 1  # few functions, which stay in their order
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), blocks)
         on_threads = OnThreads(blocks, workers, hook)
         found = fit_source(
-            lambda scale: begin(first, scale), on_threads, scale=scale, groups=groups, checkpoint=file
+            lambda scale: begin(first, scale, seen), on_threads, scale=scale, groups=groups, checkpoint=file
         )
     if file is not None and not keep_checkpoint:
         file.remove()
     return found
+
+
+def _sample_for(branch: Any, source: Any) -> np.ndarray | None:
+    """Return inputs (n, ...) for a branch that learns from a sample of the functions; None for others."""
+    if branch is None or "sample" not in learns_from(branch):
+        return None
+    one = source.rows(0, 1)[0].nbytes
+    return source.take(sampled(source, max(1, min(_SAMPLED, _SAMPLED_BYTES // one))))[0]
 
 
 def predict_dask(predict: Callable[..., Any], fitted: FittedModel, u: Any, points: Any = None) -> Any:
@@ -456,5 +493,6 @@ def _rows(fit: BlockFit, limit: int, workers: int) -> int:
     return block_rows(limit, workers, m=int(np.prod(r.inputs.shape)), M=M, p1=r.width, q=q)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -36,6 +36,11 @@ class Cholesky:
         """Return a function of LAPACK; one that is kept could not be pickled."""
         return get_lapack_funcs((name,), (self._L,))[0]
 
+    @property
+    def factor(self) -> np.ndarray:
+        """L, with zeros above the diagonal; before `diagonal_of_inverse`."""
+        return np.tril(self._L)
+
     def solve(self, X: np.ndarray) -> np.ndarray:
         """Return ``(K + alpha)^-1 X``."""
         return self._lapack("potrs")(self._L, X, lower=self._lower)[0]

@@ -1,7 +1,13 @@
-"""Ridge regression from sums over functions, and leave-one-out errors by a second pass over the functions."""
+"""Ridge regression from sums over functions, and leave-one-out errors by a second pass over the functions.
+
+Many features make the spectrum of their Gram sums expensive. Then `validated_ridge` chooses alpha by
+functions that are not in the sums, with a Cholesky factor for each alpha.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +36,9 @@ from elmonet.solve.sums import GramSums, TriangularSums
 Sums = GramSums | TriangularSums
 _N_COMPARED = 5  # alphas around the best by GCV that leave-one-out compares
 _EPS = float(np.finfo(np.float64).eps)
+_FIRST_ALPHA = 1e-8  # where the search for alpha by validation begins, relative to the mean of diag(B B')
+_ALPHA_STEPS = (100.0, 10.0, 10.0**0.5)  # factors from one alpha to the next, coarse to fine
+_BETTER = 0.999  # an alpha is better if it reduces the error below this part
 
 
 def solve_sums(
@@ -266,3 +275,86 @@ class StreamedLeaveOneOut:
             return np.full(B.shape[1], PRIMAL_ROUNDING * self.factor.largest / alpha)
         squares = np.einsum("ki,ki->i", B, B)
         return _EPS * np.sqrt((np.full_like(squares, squares.sum()) if together else squares) / alpha)
+
+
+@dataclass(frozen=True)
+class ValidatedRidge:
+    """Ridge coefficients from Gram sums at the alpha of least validation error.
+
+    Attributes
+    ----------
+    alpha : the ridge parameter.
+    relative : the same, relative to the mean of ``diag(B B')``.
+    C : (q, p1), the coefficients.
+    error : the validation error.
+    tried : the validation errors of all alphas tried, by alpha.
+    """
+
+    alpha: float
+    relative: float
+    C: np.ndarray
+    error: float
+    tried: dict[float, float]
+
+
+def validated_ridge(
+    sums: GramSums,
+    error: Callable[[np.ndarray], float],
+    begin: float | None = None,
+    *,
+    coarse: bool = False,
+) -> ValidatedRidge:
+    """Choose alpha by the error of functions that are not in the sums.
+
+    The error is not computed from the sums, so that it is true whatever their rounding: entries of ``B B'``
+    have independent errors of some eps times its diagonal, which disturb the result only for an alpha of
+    ``sqrt(p1) eps`` times that, far less than `gram_rounding` allows for. A Cholesky factor that fails marks
+    the end.
+
+    Parameters
+    ----------
+    sums : Gram sums of p1 features and q outputs.
+    error : returns the validation error of coefficients C (q, p1).
+    begin : alpha to begin with, relative to the mean of ``diag(B B')``; the nearer to the best, the fewer
+        factorisations are needed.
+    coarse : compare powers of ten only, enough to compare features.
+
+    Raises
+    ------
+    LinAlgError : if no alpha can be used: the features are zero or not finite.
+    """
+    unit = float(sums.BBt.diagonal().mean()) or 1.0
+    found: dict[float, float] = {}
+    best: tuple[float, float, Any] = (np.inf, 0.0, None)
+
+    def evaluate(relative: float) -> float:
+        nonlocal best
+        key = float(f"{relative:.3g}")
+        if key not in found:
+            try:
+                C = ridge_at(sums, key * unit)[1]
+                found[key] = error(C)
+            except LinAlgError:
+                return found.setdefault(key, np.inf)
+            if found[key] < best[0]:
+                best = found[key], key, C
+        return found[key]
+
+    first = _FIRST_ALPHA if begin is None else begin
+    while not np.isfinite(evaluate(first)) and first < 1e3:
+        first *= _ALPHA_STEPS[0]
+    here = first
+    for step in _ALPHA_STEPS[begin is not None : 2 if coarse else 3]:
+        for factor in (step, 1 / step):
+            while _EPS**2 < here * factor < 1 / _EPS and evaluate(here * factor) < _BETTER * evaluate(here):
+                here *= factor
+    least, relative, C = best
+    if C is None:
+        raise LinAlgError("no ridge parameter makes the Gram sums positive: are all features zero?")
+    return ValidatedRidge(relative * unit, relative, C, least, {a * unit: e for a, e in found.items()})
+
+
+def ridge_at(sums: GramSums, alpha: float) -> tuple[Cholesky, np.ndarray]:
+    """Return the Cholesky factor of ``B B' + alpha`` and the coefficients C (q, p1)."""
+    factor = Cholesky(sums.BBt.copy(order="F"), alpha)
+    return factor, factor.solve(sums.GBt.T).T

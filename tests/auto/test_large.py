@@ -1,0 +1,237 @@
+"""Many functions: sums in blocks against dense solves and refits; every kind of array gives one model."""
+
+import numpy as np
+import pytest
+
+from elmonet import AutoELMDeepONet, InfiniteWidth, InputError, Linear, load, problems, relative_l2
+from elmonet.auto import large, model
+from elmonet.data.lazy import Blocks
+from elmonet.features.base import features
+from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnThreads, SumTask
+from elmonet.forms.training import understand
+from elmonet.solve.problem import Span
+from elmonet.solve.streamed import ridge_at, validated_ridge
+from elmonet.solve.sums import GramSums
+
+pytestmark = pytest.mark.numerics
+
+x = np.linspace(0, 1, 20)
+rng = np.random.default_rng(0)
+modes = np.sin(np.pi * np.arange(1, 5)[:, None] * x)
+
+
+def functions(n, seed):
+    u = np.random.default_rng(seed).normal(size=(n, 4)) @ modes
+    return u, np.tanh(u) @ np.tril(np.ones((20, 20))).T / 20
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let a few hundred functions be many."""
+    for module in (large, model):
+        monkeypatch.setattr(module, "LARGE", 300)
+    for name, value in (("_SAMPLE", 500), ("_SEARCHED", 120), ("_HELD_OUT", 100), ("_WIDTHS", (40, 80, 80))):
+        monkeypatch.setattr(large, name, value)
+    for name, value in (("_WIDEST", 200), ("_WIDEST_AT", 600), ("_BLOCK_ROWS", 128)):
+        monkeypatch.setattr(large, name, value)
+
+
+# The ridge from sums, by validation
+
+
+def test_alpha_is_the_best_of_a_fine_grid():
+    B, V = rng.normal(size=(30, 200)), rng.normal(size=(30, 50))
+    W = rng.normal(size=(3, 30))
+    G, G_v = W @ B + rng.normal(size=(3, 200)), W @ V + rng.normal(size=(3, 50))
+    sums = GramSums(30, 3)
+    sums.add(B, G)
+
+    def error(C):
+        return float(np.linalg.norm(C @ V - G_v))
+
+    grid = [
+        error(np.linalg.solve(B @ B.T + a * np.eye(30), B @ G.T).T)
+        for a in 200 * np.geomspace(1e-16, 1e3, 400)
+    ]
+    found = validated_ridge(sums, error)
+    assert found.error == pytest.approx(error(found.C))
+    assert found.error <= 1.002 * min(grid)
+    dense = np.linalg.solve(B @ B.T + found.alpha * np.eye(30), B @ G.T).T
+    np.testing.assert_allclose(found.C, dense, atol=1e-10)
+    np.testing.assert_allclose(ridge_at(sums, found.alpha)[1], dense, atol=1e-10)
+    near = validated_ridge(sums, error, found.relative)
+    rough = validated_ridge(sums, error, coarse=True)
+    assert found.error <= rough.error <= 1.05 * found.error
+    assert len(rough.tried) < len(found.tried)
+    assert near.error == pytest.approx(found.error, rel=2e-3)
+
+
+def test_features_that_are_zero_raise():
+    sums = GramSums(3, 1)
+    with pytest.raises(np.linalg.LinAlgError, match="features zero"):
+        validated_ridge(sums, lambda C: np.nan)
+
+
+def test_left_out_errors_are_those_of_refits():
+    u, s = functions(60, 1)
+    training = understand(AutoELMDeepONet(), u, s, x)
+    branch = (Linear() + InfiniteWidth("rbf", 0.5, landmarks=10, random_state=0)).fit(u)
+    span = Span(np.linalg.svd(s, full_matrices=False)[2][:5].T)
+    width = branch.transform(u).shape[1]
+    r = BlockFeatures(training.inputs, training.outputs, branch, width, span)
+    source = OnThreads(Blocks(u, s, 16), 2, None)
+    sums = source.reduce("", SumTask(r, GramSums))
+    factor, C = ridge_at(sums, 1e-3)
+    found = source.reduce("", LeftOutErrorsTask(r, factor.factor, C))
+    B, Q = features(branch, u).T, span.Q
+    for i in range(len(u)):
+        rest = np.arange(len(u)) != i
+        A = B[:, rest] @ B[:, rest].T + 1e-3 * np.eye(width)
+        W = np.linalg.solve(A, B[:, rest] @ s[rest] @ Q)
+        expected = np.linalg.norm(B[:, i] @ W @ Q.T - s[i]) / np.linalg.norm(s[i])
+        assert found.of_each()[i] == pytest.approx(expected, rel=1e-8)
+    missed = B.T @ C.T - s @ Q
+    assert found.squared == pytest.approx(np.sum(missed**2))
+    assert found.total == pytest.approx(np.sum(s**2))
+
+
+def test_functions_may_be_left_out_of_the_sums():
+    u, s = functions(50, 1)
+    training = understand(AutoELMDeepONet(), u, s, x)
+    r = BlockFeatures(training.inputs, training.outputs, Linear().fit(u), 21, Span(np.eye(20)))
+    out = np.array([3, 17, 49])
+    found = OnThreads(Blocks(u, s, 16), 2, None).reduce("", SumTask(r, GramSums, out))
+    B = np.delete(r.branch.transform(u), out, axis=0)
+    np.testing.assert_allclose(np.tril(found.BBt), np.tril(B.T @ B), atol=1e-12)
+    assert found.functions == 47
+
+
+# The same call for many functions
+
+
+def test_many_functions(few, tmp_path):
+    u, s = functions(600, 2)
+    u_new, s_new = functions(400, 3)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    error = relative_l2(found.predict(u_new), s_new)
+    assert error < 0.06
+    assert found.error_kind_ == "leave-one-out"
+    assert found.expected_error_ == pytest.approx(error, rel=0.3)
+    low, high = found.expected_error_interval_
+    assert low < found.expected_error_ < high
+    assert found.leaderboard_[0]["functions"] == 600
+    assert found.best_model_.solution_.errors.shape == (600,)
+    assert "read in blocks" in found.summary()
+    low, high = found.interval(u_new, 0.9, "function")
+    inside = ((low <= s_new) & (s_new <= high)).all(axis=1).mean()
+    assert 0.8 < inside <= 1
+    assert found.novelty(10 * u_new[:3]).min() > 1.5 > np.median(found.novelty(u_new))
+    assert found.is_training_function(u[:3]).all()
+    found.save(tmp_path / "m.elmonet")
+    again = load(tmp_path / "m.elmonet")
+    np.testing.assert_array_equal(again.predict(u_new), found.predict(u_new))
+    assert again.expected_error_ == found.expected_error_
+    np.testing.assert_array_equal(again.interval(u_new[:2])[0], found.interval(u_new[:2])[0])
+
+
+def test_the_left_out_errors_are_those_of_the_model(few):
+    """Refit the chosen features without one function, densely."""
+    u, s = functions(600, 2)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    fitted, solution = found.best_model_._fitted(), found.best_model_.solution_
+    B = features(fitted.operator.branch, fitted.seen(u)).T
+    Q, z = fitted.operator.basis, fitted.outputs.target(s)
+    for i in (0, 17, 599):
+        rest = np.arange(600) != i
+        A = B[:, rest] @ B[:, rest].T + solution.alpha * np.eye(len(B))
+        W = np.linalg.solve(A, B[:, rest] @ z[rest] @ Q)
+        predicted = fitted.outputs.values((B[:, i] @ W @ Q.T)[None])
+        assert solution.errors[i] == pytest.approx(relative_l2(predicted, s[i : i + 1]), rel=1e-3)
+
+
+def test_every_kind_of_array_gives_the_same_model(few, tmp_path):
+    h5py, zarr, da = (pytest.importorskip(name) for name in ("h5py", "zarr", "dask.array"))
+    u, s = functions(600, 2)
+    expected = AutoELMDeepONet(random_state=0).fit(u, s, points=x).predict(u[:5])
+    group = zarr.open_group(tmp_path / "data.zarr", mode="w")
+    for name, array in (("u", u), ("s", s)):
+        group.create_array(name, data=array, chunks=(100, 20))
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["u"], file["s"] = u, s
+        pairs = {
+            "zarr": (group["u"], group["s"]),
+            "hdf5": (file["u"], file["s"]),
+            "dask": tuple(da.from_array(A, chunks=(100, 20)) for A in (u, s)),
+        }
+        for kind, (U, S) in pairs.items():
+            found = AutoELMDeepONet(random_state=0).fit(U, S, points=x)
+            np.testing.assert_allclose(found.predict(u[:5]), expected, atol=1e-8, err_msg=kind)
+
+
+def test_few_functions_on_disk_are_read_at_once(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    data = problems.antiderivative(n_train=60, n_test=1)
+    group = zarr.open_group(tmp_path / "data.zarr", mode="w")
+    u, s = (group.create_array(n, data=A) for n, A in (("u", data.u_train), ("s", data.s_train)))
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=data.points)
+    whole = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    np.testing.assert_array_equal(found.predict(data.u_test), whole.predict(data.u_test))
+
+
+@pytest.mark.parametrize("settings", [{"layers": 2}, {"missing": "ignore"}])
+def test_what_needs_memory_is_refused_on_disk(few, tmp_path, settings):
+    zarr = pytest.importorskip("zarr")
+    u, s = functions(400, 2)
+    group = zarr.open_group(tmp_path / "data.zarr", mode="w")
+    stored = [group.create_array(n, data=A) for n, A in (("u", u), ("s", s))]
+    with pytest.raises(InputError, match="in blocks"):
+        AutoELMDeepONet(**settings).fit(*stored, points=x)
+
+
+def test_groups_are_held_out_together(few):
+    """Every function four times, with noise: left out alone, it would be predicted by its copies."""
+    u, s = functions(150, 2)
+    u, s = (np.repeat(A, 4, axis=0) for A in (u, s))
+    s = s + 0.3 * np.repeat(rng.normal(size=(150, 20)), 4, axis=0)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x, groups=np.repeat(np.arange(150), 4))
+    u_new, s_new = functions(200, 3)
+    error = relative_l2(found.predict(u_new), s_new + 0.3 * rng.normal(size=(200, 20)))
+    assert found.error_kind_ == "held out"
+    assert found.expected_error_ == pytest.approx(error, rel=0.3)
+
+
+def test_logarithms_and_components(few):
+    u, s = functions(600, 2)
+    positive = np.exp(3 * s)
+    found = AutoELMDeepONet(random_state=0, log_outputs=True).fit(u, positive, points=x)
+    u_new, s_new = functions(1000, 3)
+    error = relative_l2(found.predict(u_new), np.exp(3 * s_new))
+    assert (found.predict(u_new) > 0).all()
+    assert found.expected_error_ == pytest.approx(error, rel=0.4)
+    two = AutoELMDeepONet(random_state=0).fit(u, {"a": s, "b": 100 * s[:, ::-1]}, points=x)
+    predicted = two.predict(u_new)
+    assert relative_l2(predicted["a"], s_new) < 0.08
+    assert relative_l2(predicted["b"], 100 * s_new[:, ::-1]) < 0.08
+
+
+def test_time_for_a_part_of_the_functions(few, monkeypatch):
+    """A clock that runs out during the sums: the fit is that of fewer functions, and says so."""
+    u, s = functions(600, 2)
+    fit_of = large.LargeFit._until
+    monkeypatch.setattr(
+        large.LargeFit, "_until", lambda self, part: 0.0 if part == large._SUM_TIME else fit_of(self, part)
+    )
+    found = AutoELMDeepONet(random_state=0, time_budget=1e6).fit(u, s, points=x)
+    assert found.error_kind_ == "held out"
+    assert found.leaderboard_[0]["functions"] < 600
+    assert "of 600, for which there was time" in found.summary()
+    u_new, s_new = functions(200, 3)
+    assert found.expected_error_ == pytest.approx(relative_l2(found.predict(u_new), s_new), rel=0.4)
+
+
+def test_images_are_compared_after_smoothing():
+    """Edges whose places matter little: smoothing must beat the same kernel without."""
+    from elmonet.auto.candidates import branches
+
+    families = {candidate.family for candidate in branches((28, 28))}
+    assert {"smooth0.84", "smooth1.7"} <= families
