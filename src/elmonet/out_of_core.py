@@ -26,7 +26,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    model : an `ELMDeepONet`, `LayeredELMDeepONet` or `MarchingELMDeepONet` with the same predictions, bit for bit.
+    model : an `ELMDeepONet`, `LayeredELMDeepONet` or `MarchingELMDeepONet`, with the same predictions bit
+        for bit.
 
     Raises
     ------

@@ -103,8 +103,8 @@ class FittedModel(ABC):
     def begun(self, X: Any, start: Any) -> Any:
         """Return inputs with the first outputs of each record; refused by models of whole functions."""
         raise InputError(
-            "start is for records in time, which are predicted step by step; this model predicts functions as "
-            "a whole. Remove start, or fit a MarchingELMDeepONet."
+            "start is for records in time, which are predicted step by step; this model predicts functions "
+            "as a whole. Remove start, or fit a MarchingELMDeepONet."
         )
 
     @abstractmethod

@@ -453,7 +453,9 @@ def _r2_of_records(predicted: list[np.ndarray], y: Any, sample_weight: Any) -> f
         raise InputError(f"y must hold records of the shapes {shapes[0]}, got {shapes[1]}.")
     lengths = [len(one) for one in predicted]
     weights = None if sample_weight is None else np.repeat(np.asarray(sample_weight, float), lengths)
-    true, found = (np.concatenate([np.reshape(plain(one), (len(one), -1)) for one in A]) for A in (y, predicted))
+    true, found = (
+        np.concatenate([np.reshape(plain(one), (len(one), -1)) for one in A]) for A in (y, predicted)
+    )
     return float(r2_score(true, found, sample_weight=weights, multioutput="variance_weighted"))
 
 

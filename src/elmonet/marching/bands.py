@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from elmonet.uncertainty.bands import BandErrorBars, Bands
+from elmonet.uncertainty.bands import BandErrorBars, Bands, checked_coverage
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
 
 if TYPE_CHECKING:
@@ -129,6 +129,18 @@ class MarchingErrorBars(BandErrorBars):
         """Scores and quantiles of runs from rest."""
         return self.rest.bands
 
+    def factor(self, coverage: float, of: str) -> float:
+        """Return the half-width in units of the spread.
+
+        Values of one record at distant times err independently, so that few records give many values: their
+        quantile needs no more than the correction for the uncertain size of errors.
+        """
+        if of != "points":
+            return super().factor(coverage, of)
+        levels, n = np.linspace(0, 1, len(self.bands.points)), self.bands.independent
+        quantile = np.interp(checked_coverage(coverage), levels, self.bands.points)
+        return self.widen * float(quantile) * float(np.sqrt(1 + 1 / n))
+
     @classmethod
     def from_fit(cls, model: FittedMarching) -> Self | None:
         """Return error bars from the records that were left out."""
@@ -169,7 +181,9 @@ class MarchingErrorBars(BandErrorBars):
         spread = spread * (np.maximum.accumulate(np.maximum(beyond, 1), axis=1) ** 2 * (1 + since))[..., None]
         low, high = model.limits
         astray = np.logical_or.accumulate(((z <= low) | (z >= high)).any(axis=2), axis=1)
-        return z, np.where(astray[..., None], np.maximum(spread, (high - low) * (1 + since[..., None])), spread)
+        return z, np.where(
+            astray[..., None], np.maximum(spread, (high - low) * (1 + since[..., None])), spread
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all of it as named arrays, for a file."""

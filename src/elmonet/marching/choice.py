@@ -9,9 +9,9 @@ later inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
     settings: Settings
     alpha: float
     errors: np.ndarray
-    count: int
+    n_features: int
     seconds: float
 
     @property
@@ -55,32 +55,25 @@ class Candidate(NamedTuple):
         """Mean of the errors; runs that went astray count with 2."""
         return float(np.mean(np.minimum(self.errors, _MOST)))
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Any]:
         """Return a row of a leaderboard."""
-        named = {"step": self.settings.describe(), "alpha": self.alpha, "features": self.count}
-        return {"model": "marching", **named, "error": self.error, "seconds": self.seconds}
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Free runs of pieces by fits without their fold.
-
-    Attributes
-    ----------
-    pieces, folds : the pieces, and the fold of each.
-    predicted, truth : lists of (T_i, c); the first steps are missing where they are given.
-    skipped : (n,), number of these steps.
-    """
-
-    pieces: list[Piece]
-    folds: np.ndarray
-    predicted: list[np.ndarray]
-    truth: list[np.ndarray]
-    skipped: np.ndarray
+        own = self.settings
+        memory = f"{own.outputs} + {own.inputs} values" if own.feedback else f"{own.inputs} inputs"
+        kind = f"tanh (width {own.width}, scale {own.scale:g})" if own.kind == "tanh" else own.kind
+        return {
+            "branch": f"step {'with' if own.feedback else 'without'} feedback, {kind} ({memory})",
+            "log_inputs": False,
+            "scale_inputs": True,
+            "log_outputs": False,
+            "functions": len(self.errors),
+            "error": self.error,
+            "alpha": self.alpha,
+            "seconds": self.seconds,
+        }
 
 
 def find_rest(records: Records) -> Records:
-    """Find out whether records begin at rest: whether a step learned elsewhere predicts their first values."""
+    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values."""
     shortest = min(map(len, records.u))
     settings = Settings(2, 3) if shortest > 8 else Settings(1, 2)
     inside = replace(records.at_rest("zero"), from_rest=False)
@@ -95,9 +88,9 @@ def find_rest(records: Records) -> Records:
     found = {}
     for rest in ("zero", "hold"):
         own = records.at_rest(rest)
-        first = [series_of(own, Piece(i, 0, min(len(u), settings.memory + 1)), settings, known=False)
-                 for i, u in enumerate(own.u)]
-        found[rest] = _one_step(step, C, [one for one in first if one is not None])
+        first = [Piece(i, 0, min(len(u), settings.memory + 1)) for i, u in enumerate(own.u)]
+        begun = [series_of(own, piece, settings, known=False) for piece in first]
+        found[rest] = _one_step(step, C, [one for one in begun if one is not None])
     rest = "zero" if found["zero"] <= 1.01 * found["hold"] else "hold"
     small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in records.s]))
     return replace(records.at_rest(rest), from_rest=bool(found[rest] <= max(_REST_STEPS * typical, small)))
@@ -118,8 +111,8 @@ def sample(records: Records, most: int = _SEARCH_STEPS) -> Records:
     parts = [(i, slice(k, k + _STRETCH)) for i, k in some if len(records.u[i]) - k > _STRETCH // 4]
     u, s = ([np.asarray(A[i][own], np.float64) for i, own in parts] for A in (records.u, records.s))
     rows = [i for i, _ in parts]
-    own = {"parameters": records.parameters[rows], "groups": np.arange(len(rows)), "from_rest": False}
-    return replace(records, u=u, s=s, **own)
+    groups = np.arange(len(rows))
+    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=False)
 
 
 class Search:
@@ -183,6 +176,14 @@ class Search:
         """Return the candidate with the least error."""
         return min(self.candidates, key=lambda one: one.error)
 
+    def leaderboard(self, chosen: Candidate) -> list[dict[str, Any]]:
+        """Return the candidates, each with its best ridge: the chosen one first, then by their errors."""
+        best: dict[Settings, Candidate] = {}
+        for one in sorted(self.candidates, key=lambda one: one.error):
+            best.setdefault(one.settings, one)
+        best.pop(chosen.settings, None)
+        return [chosen.row(), *(one.row() for one in best.values())]
+
     def best_of(self, feedback: bool) -> Candidate | None:
         """Return the best candidate with, or without, feedback."""
         own = [one for one in self.candidates if one.settings.feedback == feedback]
@@ -200,7 +201,7 @@ class Search:
         judged = [(one.error * (1.0 if self._steady(one) else _ASTRAY), one) for one in close]
         least, best = min(judged, key=lambda pair: pair[0])
         alike = [one for error, one in judged if error <= _ALIKE * least and _not_worse(one, best)]
-        simplest = min(alike, key=lambda one: one.count).settings
+        simplest = min(alike, key=lambda one: one.n_features).settings
         return min((one for one in alike if one.settings == simplest), key=lambda one: one.error)
 
     def left_out(self, settings: Settings, alphas: Sequence[float], known: bool = True) -> list[Candidate]:
@@ -212,12 +213,13 @@ class Search:
         runner = Runner(step, self.runner_limits)
         C = fold_coefficients(step, training, self.folds, alphas)
         short = [piece._replace(end=min(piece.end, piece.begin + _RUN_STEPS)) for piece in self.pieces]
-        tests = [series_of(records, piece, settings, known=known) for piece in short]
-        kept = [i for i, one in enumerate(tests) if one is not None]
-        runs = runner.run_each([tests[i] for i in kept], np.nan_to_num(C[self.folds[kept]]))  # type: ignore[misc]
+        found = [(i, series_of(records, piece, settings, known=known)) for i, piece in enumerate(short)]
+        tests = [(i, one) for i, one in found if one is not None]
+        own_folds = self.folds[[i for i, _ in tests]]
+        runs = runner.run_each([one for _, one in tests], np.nan_to_num(C[own_folds]))
         errors = np.full((len(alphas), len(self.pieces)), np.nan)
-        for i, run in zip(kept, runs, strict=True):
-            truth = tests[i].s[settings.outputs :]  # type: ignore[union-attr]
+        for (i, one), run in zip(tests, runs, strict=True):
+            truth = one.s[settings.outputs :]
             size = np.sqrt(np.mean(records.s[self.pieces[i].record] ** 2))
             errors[:, i] = np.sqrt(np.mean((run - truth) ** 2, axis=(1, 2))) / (size or 1.0)
         singular = np.isnan(C).any(axis=(0, 2, 3))
@@ -242,8 +244,8 @@ class Search:
             h, inputs = self.memory
             return ([(h, inputs)] if h and self.feedback is not False else []), ([inputs] if not h else [])
         limit = max(1, self.shortest // 4)
-        some = [m for m in _MEMORIES if max(m) <= limit] if self.feedback is not True or True else []
-        filters = [L for L in _FILTERS if L <= max(4, self.shortest // 2)]
+        some = [m for m in _MEMORIES if max(m) <= limit]
+        filters = [length for length in _FILTERS if length <= max(4, self.shortest // 2)]
         return [] if self.feedback is False else some, [] if self.feedback is True else filters
 
     def _long(self, with_feedback: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -252,7 +254,7 @@ class Search:
         return [m for m in _LONG_MEMORIES if max(m) <= self.shortest // 4]
 
     def _fits(self, settings: Settings) -> bool:
-        count, rows = settings.count(*self.sizes), self.records.steps
+        count, rows = settings.n_features(*self.sizes), self.records.steps
         return settings.kind == "linear" or (count <= _MAX_COUNT and 3 * count <= rows)
 
     def _nonlinear(self, with_feedback: list[tuple[int, int]], filters: list[int]) -> list[Settings]:
@@ -319,7 +321,10 @@ def fold_coefficients(
 
 def fold_sums(step: Step, series: Sequence[Series | None], folds: np.ndarray) -> list[Sums]:
     """Return the sums over the steps of each fold."""
-    own = [[one for one, f in zip(series, folds, strict=True) if f == k and one] for k in range(folds.max() + 1)]
+    own: list[list[Series]] = [[] for _ in range(int(folds.max()) + 1)]
+    for one, fold in zip(series, folds, strict=True):
+        if one is not None:
+            own[fold].append(one)
     return [Sums.of(step, part) for part in own]
 
 

@@ -189,12 +189,17 @@ class FittedMarching(FittedModel):
         outputs, lengths = self.outputs, query.lengths
         if query.at is not None:
             t = self.t0 + self.dt * np.arange(z.shape[1])
-            z = np.stack([CubicSpline(t[:end], run[:end])(query.at) for run, end in zip(z, lengths, strict=True)])
+            z = np.stack(
+                [CubicSpline(t[:end], run[:end])(query.at) for run, end in zip(z, lengths, strict=True)]
+            )
             lengths = np.full(len(z), z.shape[1])
         if query.given.form == "array" or outputs.names is not None:
             rows = np.moveaxis(z, 2, 1).reshape(len(z), -1)
             return outputs.unpacked(rows, (z.shape[1],))
-        each = [outputs.unpacked(run[:end].T.reshape(1, -1), (end,))[0] for run, end in zip(z, lengths, strict=True)]
+        each = [
+            outputs.unpacked(run[:end].T.reshape(1, -1), (end,))[0]
+            for run, end in zip(z, lengths, strict=True)
+        ]
         return each[0] if query.given.form == "single" else each
 
     def finish_spread(self, spread: np.ndarray, z: np.ndarray, query: RecordQuery) -> Any:
@@ -215,8 +220,8 @@ class FittedMarching(FittedModel):
         for i, (own, length) in enumerate(zip(found, query.lengths, strict=True)):
             if own.shape != (length, out.shape[2]):
                 raise InputError(
-                    f"outputs of record {i} must have the shape ({length}, {out.shape[2]}), that of its inputs "
-                    f"in time; got {own.shape}."
+                    f"outputs of record {i} must have the shape ({length}, {out.shape[2]}), that of its "
+                    f"inputs in time; got {own.shape}."
                 )
             out[i, :length] = own
         return out
@@ -260,8 +265,8 @@ class FittedMarching(FittedModel):
         first = int(np.argmax(outside))
         time = self.t0 + self.dt * int(np.argmax(self.beyond(query)[first] > _MARGIN))
         warn(
-            f"{int(outside.sum())} of {len(outside)} inputs (the first: row {first}, from time {time:.6g}) lead "
-            "out of the range that the training records cover: the expected error does not hold from there, "
+            f"{int(outside.sum())} of {len(outside)} inputs (the first: row {first}, from time {time:.6g}) "
+            "lead out of the range that the training records cover: the expected error does not hold from there, "
             "and bands grow. Train on records like these.",
             ExtrapolationWarning,
         )

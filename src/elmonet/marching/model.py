@@ -139,9 +139,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             model = fit_records(records, inputs, outputs, search, best)
         return self._adopt(replace(model, known=_training_record(records, inputs)))._warned()
 
-    def _search(
-        self, records: Records, deadline: float, tell: Callable[[str, float, float], None]
-    ) -> Search:
+    def _search(self, records: Records, deadline: float, tell: Callable[[str, float, float], None]) -> Search:
         if self.feedback not in (None, True, False):
             raise InputError(f"feedback must be True, False, or None to choose; got {self.feedback!r}.")
         memory = None
@@ -154,8 +152,8 @@ class MarchingELMDeepONet(OperatorEstimator):
             if self.feedback and not h:
                 raise InputError("feedback=True needs a memory of at least one output.")
         seed = seed_from(self.random_state)
-        known = {"feedback": self.feedback, "memory": memory, "seed": seed}
-        return Search(find_rest_of(records), **known, deadline=deadline, tell=tell)
+        own = find_rest_of(records)
+        return Search(own, feedback=self.feedback, memory=memory, seed=seed, deadline=deadline, tell=tell)
 
     @property
     def step_(self) -> str:
@@ -187,7 +185,8 @@ class MarchingELMDeepONet(OperatorEstimator):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if sums:
             raise InputError("a model of records keeps no sums. Save it without sums=True.")
-        model, arrays = self._fitted(), {}
+        model = self._fitted()
+        arrays: dict[str, np.ndarray] = {}
         for name in _ARRAYS:
             arrays[f"step.{name}"] = np.asarray(getattr(model, name))
         arrays |= {"step.mean": model.step.mean, "step.deviation": model.step.deviation}
@@ -219,6 +218,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             arrays["step.mean"],
             arrays["step.deviation"],
         )
+        restored: dict[str, Any] = {name: arrays[f"step.{name}"] for name in _ARRAYS} | header["numbers"]
         model = FittedMarching(
             inputs=RecordInputs.of(restored_inputs(header["inputs"], arrays)),
             outputs=restored_outputs(header["outputs"], arrays),
@@ -227,8 +227,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             known=TrainingRecord(arrays.get("fingerprints"), arrays.get("training_inputs")),
             words=str(header["words"]),
             step=step,
-            **{name: arrays[f"step.{name}"] for name in _ARRAYS},
-            **header["numbers"],
+            **restored,
         )
         return cls()._adopt(restored_error_bars(model, header, arrays))
 
@@ -250,10 +249,10 @@ _NUMBERS = (
 def find_rest_of(records: Records) -> Records:
     """Return records with what is taken to come before them."""
     few = sample(records)
-    known = find_rest(few if few is records else replace(few, u=few.u, s=few.s))
-    return known if few is records else replace(
-        records, rest=known.rest, level=known.level, from_rest=known.from_rest
-    )
+    known = find_rest(few)
+    if few is records:
+        return known
+    return replace(records, rest=known.rest, level=known.level, from_rest=False)
 
 
 def fit_records(
@@ -263,9 +262,9 @@ def fit_records(
     settings, alpha = best.settings, best.alpha
     known = search.records  # all records, or stretches of very long ones
     many = records.steps > _MANY_STEPS
-    used = known if many else replace(
-        records, rest=known.rest, level=known.level, from_rest=known.from_rest and known.steps == records.steps
-    )
+    used = known
+    if not many:
+        used = replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
     pieces = cut(used)
     folds = fold_numbers(used, pieces, FOLDS)
     training = [series_of(used, piece, settings, training=True) for piece in pieces]
@@ -279,10 +278,11 @@ def fit_records(
     K = len(sums)
     companions = np.stack([_solved(_without(sums, {k}), alpha) for k in range(min(_COMPANIONS, K))])
     runner = Runner(step, limits)
-    rest = _held_out(used, outputs, pieces, folds, sums, runner, alpha, known=used.from_rest, groups=used.groups)
+    given = (used, outputs, pieces, folds, sums, runner, alpha)
+    rest = _held_out(*given, known=used.from_rest)
     started = None
     if not used.from_rest and settings.feedback:
-        started = _held_out(used, outputs, pieces, folds, sums, runner, alpha, known=True, groups=used.groups)
+        started = _held_out(*given, known=True)
     estimate = ErrorEstimate.of(
         rest.errors,
         "held out",
@@ -290,7 +290,7 @@ def fit_records(
         components=tuple(zip(outputs.component_names, map(float, rest.component_errors), strict=False)),
     )
     facts += _facts(search, best, len(pieces) != len(records.u), many)
-    ranges, usual = _ranges(step, series, folds, training)
+    ranges, usual = _ranges(step, series)
     return FittedMarching(
         inputs=inputs,
         outputs=outputs,
@@ -310,7 +310,7 @@ def fit_records(
         amplification=_amplification(runner, series, C),
         n=len(records.u),
         started_error=None if started is None else float(np.mean(started.errors)),
-        leaderboard=tuple(one.row() for one in sorted(search.candidates, key=lambda one: one.error)),
+        leaderboard=tuple(search.leaderboard(best)),
         facts=tuple(facts),
         held_out=rest,
         started=started,
@@ -350,7 +350,6 @@ def _held_out(
     alpha: float,
     *,
     known: bool,
-    groups: np.ndarray,
 ) -> HeldOutRuns:
     """Run pieces freely by fits without their fold, and by companions without another fold too."""
     settings, K = runner.step.settings, len(sums)
@@ -367,7 +366,7 @@ def _held_out(
     T, c = max(piece.end - piece.begin for piece in pieces), runner.step.sizes[0]
     truth, predicted, distance = (np.full((len(kept), T, c), np.nan) for _ in range(3))
     sizes = np.ones(c) if outputs.sizes is None else outputs.sizes
-    errors, each, norms = np.empty(len(kept)), np.empty((len(kept), c)), np.empty((len(kept), c))
+    each, norms = np.empty((len(kept), c)), np.empty((len(kept), c))
     for row, (i, one, run) in enumerate(zip(kept, series, runs, strict=True)):
         own = slice(pieces[i].end - pieces[i].begin - run.shape[1], pieces[i].end - pieces[i].begin)
         true = one.s[settings.outputs :]
@@ -376,17 +375,16 @@ def _held_out(
         each[row] = np.mean((run[0] - true) ** 2, axis=0)
         norms[row] = np.mean(records.s[pieces[i].record] ** 2, axis=0)
     errors = np.sqrt(each @ sizes**2) / reference_norms(np.sqrt(norms @ sizes**2))
-    components = np.array([np.mean(np.sqrt(each[:, j]) / reference_norms(np.sqrt(norms[:, j]))) for j in range(c)])
+    relative = [np.sqrt(each[:, j]) / reference_norms(np.sqrt(norms[:, j])) for j in range(c)]
+    components = np.mean(relative, axis=1)
     record = np.array([pieces[i].record for i in kept])
     begins = np.array([pieces[i].begin for i in kept])
     whole = len(pieces) == len(records.u)
-    numbers = groups[record] if whole else np.arange(len(kept))
+    numbers = records.groups[record] if whole else np.arange(len(kept))
     return HeldOutRuns(record, begins, truth, predicted, distance, errors, components, numbers)
 
 
-def _ranges(
-    step: Step, series: Sequence[Series], folds: np.ndarray, training: Sequence[Series | None]
-) -> tuple[np.ndarray, float]:
+def _ranges(step: Step, series: Sequence[Series]) -> tuple[np.ndarray, float]:
     """Return the range (2, m) of the coordinates, and how far a piece usually goes beyond the others'."""
     ends = np.array([(Z.min(axis=0), Z.max(axis=0)) for Z in step.coordinates(series)])
     ranges = np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
@@ -395,7 +393,8 @@ def _ranges(
     low, high = np.sort(ends[:, 0], axis=0), np.sort(ends[:, 1], axis=0)
     beyond = []
     for own in ends:  # the range of the others: the next least, where this one is the least
-        others = np.stack([np.where(own[0] <= low[0], low[1], low[0]), np.where(own[1] >= high[-1], high[-2], high[-1])])
+        least = np.where(own[0] <= low[0], low[1], low[0])
+        others = np.stack([least, np.where(own[1] >= high[-1], high[-2], high[-1])])
         beyond.append(float(outside_range(own, others).max()))
     return ranges, float(np.clip(np.median(beyond), 1.0, _MOST_USUAL))
 
@@ -409,10 +408,13 @@ def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> f
     few = [one._replace(u=one.u[: steps + settings.inputs - 1]) for one in series[:20]]
     size = 1e-7 * float(np.sqrt(np.mean([np.mean(one.s**2) for one in few]))) or 1e-7
     moved = [one._replace(s=one.s + size) for one in few]
-    apart = [np.abs(a - b).mean(axis=1) for a, b in zip(runner.run(few, C), runner.run(moved, C), strict=True)]
+    apart = [
+        np.abs(a - b).mean(axis=1) for a, b in zip(runner.run(few, C), runner.run(moved, C), strict=True)
+    ]
     logs = np.log(np.maximum(np.array(apart), 1e-300) / size)
     valid = (logs > -18) & (logs < 10)  # above rounding, and below the size of the outputs
-    rates = [np.polyfit(np.flatnonzero(ok), row[ok], 1)[0] for row, ok in zip(logs, valid, strict=True) if ok.sum() > 4]
+    pairs = [(row, ok) for row, ok in zip(logs, valid, strict=True) if ok.sum() > 4]
+    rates = [np.polyfit(np.flatnonzero(ok), row[ok], 1)[0] for row, ok in pairs]
     return float(np.median(rates)) if rates else 0.0
 
 
@@ -425,7 +427,8 @@ def _stream(step: Step, records: Records, used: Records, whole: Sums) -> Fact:
         for k in range(0, len(u), _BLOCK_STEPS)
     ]
     most = max(1, int(_MOST_WORK / step.count**2 / _BLOCK_STEPS))
-    blocks = [blocks[j] for j in sorted(set(np.linspace(0, len(blocks) - 1, min(most, len(blocks))).astype(int)))]
+    some = np.unique(np.linspace(0, len(blocks) - 1, min(most, len(blocks))).astype(int))
+    blocks = [blocks[j] for j in some]
     own, steps = replace(records, rest=used.rest, level=used.level, from_rest=False), 0
     for piece in blocks:
         one = series_of(own, piece, step.settings, training=True)

@@ -19,6 +19,7 @@ from elmonet.forms.groups import given_groups
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, named_components, root_mean_squares
 from elmonet.forms.training import Training, understand
+from elmonet.forms.transforms import Affine
 from elmonet.marching.step import Series, Settings
 
 _UNIFORM = 1e-3  # deviation of time steps that counts as rounding, relative to the step
@@ -64,6 +65,10 @@ class RecordInputs(InputForm):
     def sizes(self) -> list[int] | None:
         """None: rows are whole records."""
         return None
+
+    def scaled_by(self, scale: Affine | None, balanced: bool = True) -> InputForm:
+        """Return this form with a given scaling; inputs are not balanced against each other."""
+        return replace(self, scale=scale)
 
     @property
     def steps(self) -> int:
@@ -118,7 +123,9 @@ class RecordInputs(InputForm):
         if not isinstance(X, dict) or {str(name) for name in X} != set(self.names or ()):
             super().rows(estimator, X)  # raises
         X = {str(name): part for name, part in X.items()}
-        parts, numbers, form = [], [], "array"
+        parts: list[list[np.ndarray]] = []
+        numbers: list[np.ndarray] = []
+        form = "array"
         for name, shape in zip(self.names or (), self.shapes or (), strict=True):
             part = X[name]
             if not self._is_record(shape):
@@ -128,7 +135,7 @@ class RecordInputs(InputForm):
                 continue
             form = "list" if isinstance(part, (list, tuple)) else form
             parts.append([_record(one, f"X[{name!r}][{i}]") for i, one in enumerate(plain(part))])
-        counts = {len(part) for part in (*parts, *numbers)}
+        counts = {len(part) for part in parts} | {len(part) for part in numbers}
         if len(counts) != 1:
             raise InputError(f"all inputs must have the same number of records, got {sorted(counts)}.")
         for i, own in enumerate(zip(*parts, strict=True)):
@@ -349,7 +356,9 @@ def _times(points: Any, lengths: list[int]) -> tuple[float, float]:
     if each is None:
         t = np.ravel(plain(points))
         if len(t) < max(lengths):
-            raise InputError(f"points must hold the times of the longest record, {max(lengths)}; got {len(t)}.")
+            raise InputError(
+                f"points must hold the times of the longest record, {max(lengths)}; got {len(t)}."
+            )
         return time_step(t[: max(lengths)])
     if [np.size(own) for own in each] != lengths:
         raise InputError("points must hold the times of each record, as many as its values.")
@@ -364,7 +373,9 @@ def _times(points: Any, lengths: list[int]) -> tuple[float, float]:
 
 
 def _same_times(sensors: np.ndarray, points: np.ndarray) -> bool:
-    return sensors.shape == points.shape and bool(np.allclose(sensors, points, rtol=0, atol=1e-9 * np.ptp(points)))
+    return sensors.shape == points.shape and bool(
+        np.allclose(sensors, points, rtol=0, atol=1e-9 * np.ptp(points))
+    )
 
 
 def _record(values: Any, name: str) -> np.ndarray:
@@ -410,9 +421,7 @@ def fold_numbers(records: Records, pieces: Sequence[Piece], folds: int) -> np.nd
     return np.asarray(shuffled[numbers] % min(folds, len(shuffled)))
 
 
-def before(
-    u: np.ndarray, begin: int, count: int, rest: str
-) -> np.ndarray:
+def before(u: np.ndarray, begin: int, count: int, rest: str) -> np.ndarray:
     """Return `count` inputs before step `begin` of a record: its own, then those at rest."""
     own = u[max(0, begin - count) : begin]
     fill = np.zeros_like(u[:1]) if rest == "zero" else u[:1]

@@ -56,7 +56,7 @@ class Settings(NamedTuple):
         """Number of steps that must be known before the first one is predicted."""
         return max(self.outputs, self.inputs - 1)
 
-    def count(self, outputs: int, inputs: int, parameters: int = 0) -> int:
+    def n_features(self, outputs: int, inputs: int, parameters: int = 0) -> int:
         """Return the number of features, for records of some outputs, inputs and parameters."""
         seen = self.outputs * outputs + self.inputs * inputs + parameters
         if self.kind == "tanh":
@@ -119,7 +119,8 @@ class Step:
             Z = product(raw, np.ascontiguousarray(X.T))
             shift = Z.mean(axis=1) if shift is None else shift
             Z -= shift[:, None]
-            count, total, squares = count + Z.shape[1], total + Z.sum(1), squares + np.einsum("ij,ij->i", Z, Z)
+            count, total = count + Z.shape[1], total + Z.sum(axis=1)
+            squares += np.einsum("ij,ij->i", Z, Z)
         assert shift is not None
         mean = shift + total / count
         deviation = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0))
@@ -129,7 +130,7 @@ class Step:
     @property
     def count(self) -> int:
         """Number of features."""
-        return self.settings.count(*self.sizes)
+        return self.settings.n_features(*self.sizes)
 
     @cached_property
     def _map(self) -> tuple[np.ndarray, np.ndarray]:
@@ -160,7 +161,8 @@ class Step:
     def _products(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Factors of the products of each degree: a product of the degree before, and a coordinate."""
         m = len(range(len(self.mean))[self._nonlinear])
-        found, last = [], [(i,) for i in range(m)]
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        last: list[tuple[int, ...]] = [(i,) for i in range(m)]
         for _ in range(_DEGREES.get(self.settings.kind, 1) - 1):
             pairs = [(n, j) for n, term in enumerate(last) for j in range(term[-1], m)]
             found.append((np.array([n for n, _ in pairs]), np.array([j for _, j in pairs])))
@@ -290,7 +292,9 @@ class Runner:
             U[: len(series[i].u), :, column] = series[i].u
             S[:h, :, column] = series[i].s[:h]
             q[:, column] = series[i].parameters
-        each = None if coefficients.ndim == 2 else np.ascontiguousarray(np.moveaxis(coefficients[order], 0, 2))
+        each = None
+        if coefficients.ndim == 3:
+            each = np.ascontiguousarray(np.moveaxis(coefficients[order], 0, 2))
         shared = np.ascontiguousarray(coefficients.T) if each is None else None
         self._march(U, S, q, lengths[order], shared, each)
         out: list[Any] = [None] * n
@@ -304,7 +308,7 @@ class Runner:
         S: np.ndarray,
         q: np.ndarray,
         lengths: np.ndarray,
-        shared: np.ndarray | None,
+        shared: Any,
         each: np.ndarray | None,
     ) -> None:
         """Fill S (h + T, c, n) step by step; columns come in the order of falling lengths."""
@@ -312,8 +316,9 @@ class Runner:
         (c, p, _), h, g = step.sizes, settings.outputs, settings.inputs - 1
         matrix, shift = step._map
         of_past = np.ascontiguousarray(matrix[:, : h * c])
-        of_inputs = [np.ascontiguousarray(matrix[:, h * c + j * p : h * c + (j + 1) * p]) for j in range(g + 1)]
-        constant = matrix[:, h * c + (g + 1) * p :] @ q + shift[:, None]
+        ends = h * c + p * np.arange(g + 2)  # of the columns of each input
+        of_inputs = [np.ascontiguousarray(matrix[:, ends[j] : ends[j + 1]]) for j in range(g + 1)]
+        constant = matrix[:, ends[-1] :] @ q + shift[:, None]
         low, high = self.limits[0][:, None], self.limits[1][:, None]
         T, k = int(lengths[0]) if len(lengths) else 0, 0
         while k < T:
@@ -329,14 +334,15 @@ class Runner:
                 Z = ahead[i - k]
                 Z += of_past @ past.reshape(h * c, n)
                 step.features(Z, B)
-                change = shared @ B if shared is not None else np.einsum("fn,fcn->cn", B, each[:, :, :n])  # type: ignore[index]
+                change = np.einsum("fn,fcn->cn", B, each[:, :, :n]) if each is not None else shared @ B
                 change += S[i + h - 1, :, :n]
                 np.minimum(np.maximum(change, low, out=change), high, out=S[i + h, :, :n])
             k = stop
 
     def _filtered(self, series: Series, C: np.ndarray) -> np.ndarray:
         """Return features times coefficients (F, .) of a series without feedback."""
-        blank = series._replace(s=np.zeros((len(series.u) - self.step.settings.inputs + 1, self.step.sizes[0])))
+        steps = len(series.u) - self.step.settings.inputs + 1
+        blank = series._replace(s=np.zeros((steps, self.step.sizes[0])))
         C = np.ascontiguousarray(C)
         return np.concatenate([product(np.ascontiguousarray(B.T), C) for B, _ in self.step.rows([blank])])
 
