@@ -21,8 +21,10 @@ from elmonet.marching.step import Runner, Series, Settings, Step, Sums
 
 FOLDS = 10
 _ALPHAS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
-_SEARCH_STEPS = 120_000  # steps that a search sees
-_RUN_STEPS = 2000  # steps of a free run in a search
+_FEW_ALPHAS = (1e-12, 1e-8, 1e-4)  # of a quick look
+_SEARCH_STEPS = 60_000  # steps that a search sees
+_RUN_STEPS = 1500  # steps of a free run in a search
+_STEADY_STEPS = 500  # the same in the test with larger inputs
 _STRETCH = 4000  # steps of a stretch of long records in a search
 _MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
 _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
@@ -34,6 +36,8 @@ _MOST = 2.0  # error of a run that went astray
 _ALIKE = 1.1  # errors of candidates of which the simplest may be taken
 _ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds at larger inputs
 _LARGER = 1.25  # factor on inputs in that test
+_JUDGED = 10  # candidates, the best, that are tested with larger inputs
+_WORTH = 1.03  # ratio of errors that a wider step must gain
 _EXACT = 1e-9  # error below which nothing more is tried
 _REST_STEPS = 5.0  # error of steps from rest, relative to that of others, if records begin at rest
 
@@ -102,17 +106,27 @@ def _one_step(step: Step, C: np.ndarray, series: Sequence[Series]) -> float:
 
 
 def sample(records: Records, most: int = _SEARCH_STEPS) -> Records:
-    """Return records with at most so many steps: evenly spaced stretches of long ones."""
+    """Return records with at most so many steps: some of them, or stretches of long ones, evenly spaced."""
     if records.steps <= most:
         return records
-    starts = [(i, k) for i, u in enumerate(records.u) for k in range(0, len(u), _STRETCH)]
-    some = [starts[j] for j in np.linspace(0, len(starts) - 1, most // _STRETCH).astype(int)]
-    some = sorted(set(some))
-    parts = [(i, slice(k, k + _STRETCH)) for i, k in some if len(records.u[i]) - k > _STRETCH // 4]
+    lengths = np.array([len(u) for u in records.u])
+    whole = bool(lengths.max() <= _STRETCH)
+    stretch = int(lengths.max()) if whole else _STRETCH
+    parts = [
+        (i, slice(k, min(k + stretch, length)))
+        for i, length in enumerate(lengths)
+        for k in range(0, length, stretch)
+        if length - k > stretch // 4 or k == 0
+    ]
+    mean = np.mean([own.stop - own.start for _, own in parts])
+    parts = [
+        parts[j] for j in np.unique(np.linspace(0, len(parts) - 1, max(2, int(most / mean))).astype(int))
+    ]
     u, s = ([np.asarray(A[i][own], np.float64) for i, own in parts] for A in (records.u, records.s))
     rows = [i for i, _ in parts]
-    groups = np.arange(len(rows))
-    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=False)
+    groups = records.groups[rows] if whole else np.arange(len(rows))
+    from_rest = records.from_rest and whole
+    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=from_rest)
 
 
 class Search:
@@ -167,10 +181,18 @@ class Search:
         return self.chosen()
 
     def quick(self) -> Candidate:
-        """Return the best of few cheap candidates."""
-        own = (Settings(2, 3), Settings(3, 4, "cubic"), Settings(3, 3, "quadratic"), Settings(0, 32))
-        self._try_all([one for one in own if self._fits(one)])
+        """Return the best of few cheap candidates; runs begin as `predict` begins them, at rest."""
+        for own in (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24)):
+            if self._fits(own) and own.memory < self.shortest:
+                self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
         return self.best()
+
+    def error_from_rest(self, candidate: Candidate) -> float:
+        """Return the error of runs that begin at rest, as those of `predict`."""
+        if self.records.from_rest:
+            return candidate.error
+        (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
+        return found.error
 
     def best(self) -> Candidate:
         """Return the candidate with the least error."""
@@ -197,10 +219,12 @@ class Search:
         at inputs 1.25 times as large count as errors 1.5 times as large.
         """
         close = sorted(self.candidates, key=lambda one: one.error)
-        close = [one for one in close if one.error <= 1.5 * close[0].error][:12]
+        close = [one for one in close if one.error <= 1.5 * close[0].error][:_JUDGED]
         judged = [(one.error * (1.0 if self._steady(one) else _ASTRAY), one) for one in close]
         least, best = min(judged, key=lambda pair: pair[0])
         alike = [one for error, one in judged if error <= _ALIKE * least and _not_worse(one, best)]
+        narrow = best.settings._replace(width=_WIDTH)
+        alike += [one for error, one in judged if error <= _WORTH * least and one.settings == narrow]
         simplest = min(alike, key=lambda one: one.n_features).settings
         return min((one for one in alike if one.settings == simplest), key=lambda one: one.error)
 
@@ -236,7 +260,15 @@ class Search:
             if self.candidates and perf_counter() > self.deadline:
                 return
             self.tell("records in time", k, len(own))
-            self.candidates += self.left_out(one, _ALPHAS)
+            self.candidates += self.left_out(one, self._alphas(one))
+
+    def _alphas(self, settings: Settings) -> Sequence[float]:
+        """Return the ridges to try: around the best one of a narrower step, if there is one."""
+        narrow = [one for one in self.candidates if one.settings._replace(width=settings.width) == settings]
+        if settings.kind != "tanh" or not narrow:
+            return _ALPHAS
+        at = _ALPHAS.index(min(narrow, key=lambda one: one.error).alpha)
+        return _ALPHAS[max(0, at - 1) : at + 2]
 
     def _memories(self) -> tuple[list[tuple[int, int]], list[int]]:
         """Return the memories to try with feedback, (outputs, inputs), and without."""
@@ -290,7 +322,7 @@ class Search:
         C = Sums.of(step, [one for one in training if one is not None]).solve(candidate.alpha)
         if C is None:
             return False
-        few = [piece._replace(end=min(piece.end, piece.begin + _RUN_STEPS)) for piece in self.pieces]
+        few = [piece._replace(end=min(piece.end, piece.begin + _STEADY_STEPS)) for piece in self.pieces]
         tests = [one for piece in few if (one := series_of(records, piece, settings))]
         larger = [one._replace(u=one.u[:1] + _LARGER * (one.u - one.u[:1])) for one in tests]
         low, high = self.runner_limits

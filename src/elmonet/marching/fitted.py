@@ -266,8 +266,8 @@ class FittedMarching(FittedModel):
         time = self.t0 + self.dt * int(np.argmax(self.beyond(query)[first] > _MARGIN))
         warn(
             f"{int(outside.sum())} of {len(outside)} inputs (the first: row {first}, from time {time:.6g}) "
-            "lead out of the range that the training records cover: the expected error does not hold from there, "
-            "and bands grow. Train on records like these.",
+            "lead out of the range that the training records cover: the expected error does not hold from "
+            "there, and bands grow. Train on records like these.",
             ExtrapolationWarning,
         )
 
@@ -364,7 +364,7 @@ class FittedMarching(FittedModel):
 
 
 def outside_range(Z: np.ndarray, ranges: np.ndarray) -> np.ndarray:
-    """Return the largest distance (n,) of coordinates (n, m) from the middle of their ranges, in half-widths."""
+    """Return the largest distance (n,) of coordinates (n, m) from the middle of their ranges, by halves."""
     middle, half = ranges.mean(axis=0), np.maximum((ranges[1] - ranges[0]) / 2, 1e-9)
     return np.asarray(np.abs((Z - middle) / half).max(axis=1))
 

@@ -136,8 +136,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             tell = hook or (lambda what, done, total: None)
             search = self._search(records, begin + budget, tell)
             best = search.run()
-            model = fit_records(records, inputs, outputs, search, best)
-        return self._adopt(replace(model, known=_training_record(records, inputs)))._warned()
+            return fit_search(self, records, inputs, outputs, search, best)._warned()
 
     def _search(self, records: Records, deadline: float, tell: Callable[[str, float, float], None]) -> Search:
         if self.feedback not in (None, True, False):
@@ -246,13 +245,26 @@ _NUMBERS = (
 )
 
 
+def fit_search(
+    estimator: MarchingELMDeepONet,
+    records: Records,
+    inputs: RecordInputs,
+    outputs: OutputForm,
+    search: Search,
+    best: Candidate,
+) -> MarchingELMDeepONet:
+    """Fit what a search has found to all records, and give it to an estimator."""
+    model = fit_records(records, inputs, outputs, search, best)
+    return estimator._adopt(replace(model, known=_training_record(records, inputs)))
+
+
 def find_rest_of(records: Records) -> Records:
     """Return records with what is taken to come before them."""
     few = sample(records)
     known = find_rest(few)
     if few is records:
         return known
-    return replace(records, rest=known.rest, level=known.level, from_rest=False)
+    return replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
 
 
 def fit_records(
@@ -264,7 +276,7 @@ def fit_records(
     many = records.steps > _MANY_STEPS
     used = known
     if not many:
-        used = replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
+        used = replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)  # not cut
     pieces = cut(used)
     folds = fold_numbers(used, pieces, FOLDS)
     training = [series_of(used, piece, settings, training=True) for piece in pieces]
@@ -278,7 +290,8 @@ def fit_records(
     K = len(sums)
     companions = np.stack([_solved(_without(sums, {k}), alpha) for k in range(min(_COMPANIONS, K))])
     runner = Runner(step, limits)
-    given = (used, outputs, pieces, folds, sums, runner, alpha)
+    without = _without_folds(sums, alpha)
+    given = (used, outputs, pieces, without[folds], runner)
     rest = _held_out(*given, known=used.from_rest)
     started = None
     if not used.from_rest and settings.feedback:
@@ -340,29 +353,30 @@ def _without(sums: Sequence[Sums], folds: set[int]) -> Sums:
     return total([own for k, own in enumerate(sums) if k not in folds] or list(sums))
 
 
+def _without_folds(sums: Sequence[Sums], alpha: float) -> np.ndarray:
+    """Return coefficients (K, 1 + companions, F, c) of fits without each fold, and without another one too."""
+    K, out = len(sums), []
+    for k in range(K):
+        others = [(k + 1 + j) % K for j in range(min(_COMPANIONS, K - 1))] if K > 2 else []
+        out.append([_solved(_without(sums, {k, other}), alpha) for other in (k, *others)])
+    return np.array(out)
+
+
 def _held_out(
     records: Records,
     outputs: OutputForm,
     pieces: list[Piece],
-    folds: np.ndarray,
-    sums: Sequence[Sums],
+    without: np.ndarray,
     runner: Runner,
-    alpha: float,
     *,
     known: bool,
 ) -> HeldOutRuns:
-    """Run pieces freely by fits without their fold, and by companions without another fold too."""
-    settings, K = runner.step.settings, len(sums)
-    without = {k: [_solved(_without(sums, {k}), alpha)] for k in range(K)}
-    for k in range(K):
-        others = [(k + 1 + j) % K for j in range(min(_COMPANIONS, K - 1))]
-        if K > 2:
-            without[k] += [_solved(_without(sums, {k, other}), alpha) for other in others]
+    """Run pieces freely by fits (n, A, F, c) without their fold, the first of each, and their companions."""
+    settings = runner.step.settings
     tests = [series_of(records, piece, settings, known=known) for piece in pieces]
     kept = [i for i, one in enumerate(tests) if one is not None]
     series: list[Series] = [one for one in tests if one is not None]
-    C = np.stack([np.stack(without[int(folds[i])]) for i in kept])
-    runs = runner.run_each(series, C)
+    runs = runner.run_each(series, without[kept])
     T, c = max(piece.end - piece.begin for piece in pieces), runner.step.sizes[0]
     truth, predicted, distance = (np.full((len(kept), T, c), np.nan) for _ in range(3))
     sizes = np.ones(c) if outputs.sizes is None else outputs.sizes

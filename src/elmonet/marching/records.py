@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -238,8 +239,8 @@ def from_training(training: Training, sensors: Any = None) -> tuple[Records, Rec
     dt, t0 = time_step(outputs.points[:, 0])
     if inputs.steps != T or inputs.channels == 0:
         raise InputError(
-            f"records need inputs and outputs at the same times: y has {T} times, X has functions of the shape "
-            f"{inputs.given}. Give X (N, {T}) or (N, {T}, channels)."
+            f"records need inputs and outputs at the same times: y has {T} times, X has functions of the "
+            f"shape {inputs.given}. Give X (N, {T}) or (N, {T}, channels)."
         )
     if training.inputs.sensors is not None and not _same_times(training.inputs.sensors, outputs.points):
         raise InputError("records need inputs at the times of the outputs: sensors and points must agree.")
@@ -342,8 +343,8 @@ def time_step(t: np.ndarray) -> tuple[float, float]:
     dt = float((t[-1] - t[0]) / (len(t) - 1))
     if dt <= 0 or np.abs(steps - dt).max() > _UNIFORM * dt + 4 * np.spacing(np.abs(t).max()):
         raise InputError(
-            f"records need uniform time steps: they are {steps.min():.4g} to {steps.max():.4g}. Resample them: "
-            "elmonet.resample(values, times, new_times)."
+            f"records need uniform time steps: they are {steps.min():.4g} to {steps.max():.4g}. Resample "
+            "them: elmonet.resample(values, times, new_times)."
         )
     return dt, float(t[0])
 
@@ -366,8 +367,8 @@ def _times(points: Any, lengths: list[int]) -> tuple[float, float]:
     dts = np.array([dt for dt, _ in found])
     if np.ptp(dts) > _UNIFORM * dts.mean():
         raise InputError(
-            f"all records need the same time step: they are {dts.min():.4g} to {dts.max():.4g}. Resample them: "
-            "elmonet.resample(values, times, new_times)."
+            f"all records need the same time step: they are {dts.min():.4g} to {dts.max():.4g}. Resample "
+            "them: elmonet.resample(values, times, new_times)."
         )
     return float(dts.mean()), found[0][1]
 
@@ -407,7 +408,7 @@ def cut(records: Records) -> list[Piece]:
         parts = max(parts, -(-MIN_PIECES // len(lengths))) if length >= 2 * _MIN_STRETCH else parts
         parts = max(1, min(parts, length // _MIN_STRETCH))
         ends = np.linspace(0, length, parts + 1).astype(int)
-        pieces += [Piece(i, int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        pieces += [Piece(i, int(a), int(b)) for a, b in pairwise(ends)]
     return pieces
 
 

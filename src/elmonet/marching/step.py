@@ -5,8 +5,8 @@ With feedback, the value at time k follows from the last h outputs and the last 
     s(k) = s(k-1) + C' phi(z),    z = levels and differences of s(k-1), ..., s(k-h), u(k), ..., u(k-g), q ,
 
 where q are parameters of the record; without feedback (h = 0) from a long memory of the input alone,
-``s(k) = C' phi(z)``. The coordinates z are standardised, phi is fixed, and C is all that is learned. In a free
-run, the outputs on the right are the model's own.
+``s(k) = C' phi(z)``. The coordinates z are standardised, phi is fixed, and C is all that is learned. In a
+free run, the outputs on the right are the model's own.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over steps that determine the coefficients: ``sum phi phi'`` (lower triangle) and ``sum phi y'``."""
+    """Sums over steps that determine the coefficients: of ``phi phi'`` (lower triangle) and ``phi y'``."""
 
     gram: np.ndarray
     right: np.ndarray
