@@ -25,6 +25,7 @@ _FEW_ALPHAS = (1e-12, 1e-8, 1e-4)  # of a quick look
 _SEARCH_STEPS = 60_000  # steps that a search sees
 _RUN_STEPS = 1500  # steps of a free run in a search
 _STEADY_STEPS = 500  # the same in the test with larger inputs
+_MANY_STEPS = 1_000_000  # above, no wide steps are tried
 _STRETCH = 4000  # steps of a stretch of long records in a search
 _MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
 _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
@@ -149,6 +150,7 @@ class Search:
         tell: Callable[[str, float, float], None] = lambda what, done, total: None,
     ):
         self.records = sample(records)
+        self.many = records.steps > _MANY_STEPS
         self.feedback, self.memory, self.seed = feedback, memory, seed
         self.deadline, self.tell = deadline, tell
         self.pieces = cut(self.records)
@@ -305,7 +307,7 @@ class Search:
     def _wide(self) -> list[Settings]:
         """Return wider random features, where random features are among the best."""
         random = [one for one in self.candidates if one.settings.kind == "tanh"]
-        if not random or self.records.steps < 5 * _WIDE:
+        if not random or self.many or self.records.steps < 5 * _WIDE:
             return []
         own = min(random, key=lambda one: one.error)
         if own.error > 1.3 * self.best().error:

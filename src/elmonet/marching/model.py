@@ -48,7 +48,7 @@ from elmonet.uncertainty.novelty import TrainingRecord
 _COMPANIONS = 4  # fits without some records, whose runs tell how far small differences grow
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
-_MOST_WORK = 4e12  # products that the sums over many steps may take
+_MOST_WORK = 2e12  # products that the sums over many steps may take
 _MOST_USUAL = 2.0  # largest factor by which a training record goes beyond the others that is called usual
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 

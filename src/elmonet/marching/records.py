@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from elmonet.checks import finite, plain
+from elmonet.data.lazy import is_stored
 from elmonet.errors import InputError
 from elmonet.forms.groups import given_groups
 from elmonet.forms.inputs import InputForm
@@ -26,6 +27,7 @@ from elmonet.marching.step import Series, Settings
 _UNIFORM = 1e-3  # deviation of time steps that counts as rounding, relative to the step
 MIN_PIECES = 10  # records, or stretches of records, that are left out
 _MIN_STRETCH = 40  # steps of a stretch
+_SHOWN = 100_000  # steps of records on disk whose times are kept
 
 
 class Started(NamedTuple):
@@ -189,13 +191,13 @@ class Records:
     @property
     def limits(self) -> np.ndarray:
         """(2, c), range of the outputs, twice as wide on either side."""
-        low = np.min([one.min(axis=0) for one in self.s], axis=0)
-        high = np.max([one.max(axis=0) for one in self.s], axis=0)
+        low = np.min([np.min(one, axis=0) for one in self.s], axis=0)
+        high = np.max([np.max(one, axis=0) for one in self.s], axis=0)
         return np.stack([low - 2 * (high - low), high + 2 * (high - low)])
 
     def at_rest(self, rest: str) -> Records:
         """Return the same records with another idea of what came before them."""
-        level = np.mean([one[0] for one in self.s], axis=0)
+        level = np.mean([one[:1][0] for one in self.s], axis=0)
         return replace(self, rest=rest, level=np.zeros_like(level) if rest == "zero" else level)
 
 
@@ -216,6 +218,8 @@ def find_records(
     ------
     InputError : for data that are not records on uniform time steps.
     """
+    if is_stored(X) and is_stored(y):
+        return _stored(X, y, points, sensors, groups)
     if is_list_of_records(X, y):
         return _listed(X, y, points, sensors, groups)
     if np.ndim(plain(X)) == 1 and np.ndim(plain(y)) == 1 and len(X) == len(y) > 1:
@@ -249,6 +253,51 @@ def from_training(training: Training, sensors: Any = None) -> tuple[Records, Rec
     s = np.moveaxis(np.asarray(training.y, np.float64).reshape(n, c, T), 1, 2)
     numbers = np.arange(n) if training.groups is None else training.groups.numbers
     return Records(given.u, list(s), given.parameters, numbers, dt, t0), inputs, outputs
+
+
+class StoredRecord:
+    """A record (T, channels) on disk, which is read by slices of steps."""
+
+    def __init__(self, array: Any, row: int | None, name: str):
+        shape = tuple(array.shape) if row is None else tuple(array.shape[1:])
+        self._array, self._row, self._name = array, row, name
+        self.shape = (shape[0], int(np.prod(shape[1:], dtype=int)))
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, steps: slice) -> np.ndarray:
+        key = slice(*steps.indices(len(self)))
+        part = self._array[key] if self._row is None else self._array[self._row, key]
+        part = np.asarray(part, np.float64)
+        finite(part, self._name)
+        return part.reshape(len(part), -1)
+
+
+def _stored(
+    X: Any, y: Any, points: Any, sensors: Any, groups: Any
+) -> tuple[Records, RecordInputs, OutputForm]:
+    """Return records on disk: (T,) for a single one, (N, T) or (N, T, channels)."""
+    single = len(X.shape) == 1 and len(y.shape) == 1
+    steps = 0 if single else 1
+    if tuple(X.shape[: steps + 1]) != tuple(y.shape[: steps + 1]):
+        raise InputError(f"records need inputs and outputs at the same times; got {X.shape} and {y.shape}.")
+    if sensors is not None:
+        raise InputError("inputs of records are known at the times of the outputs: remove sensors.")
+    n, T = (1, X.shape[0]) if single else (X.shape[0], X.shape[1])
+    rows: list[int | None] = [None] if single else list(range(n))
+    u: list[Any] = [StoredRecord(X, row, "X") for row in rows]
+    s: list[Any] = [StoredRecord(y, row, "y") for row in rows]
+    dt, t0 = (1.0, 0.0) if points is None else time_step(np.ravel(points))
+    shown = min(T, _SHOWN)
+    shape = (shown, *X.shape[2:])
+    more = () if single else tuple(y.shape[2:])
+    if more:
+        raise InputError("records on disk have one output: fit each component by itself.")
+    outputs = OutputForm((shown,), t0 + dt * np.arange(shown)[:, None])
+    own = None if groups is None else given_groups(groups, n)
+    numbers = np.arange(n) if own is None else own.numbers
+    return Records(u, s, np.empty((n, 0)), numbers, dt, t0), RecordInputs(shape, shape), outputs
 
 
 def is_list_of_records(X: Any, y: Any) -> bool:
