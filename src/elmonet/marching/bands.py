@@ -23,6 +23,7 @@ _FLOOR = 1e-6  # of the mean square of the errors
 _LEAST = 0.01  # mean square added to that of the distance, relative to its mean
 _MAX_STEPS = 20_000  # steps after which the size of errors stays as it is
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
+MARGIN = 1.2  # novelty above which a run has left the training range
 _GROWTH = 50.0  # steps in which a band outside the training range grows by its own width
 
 
@@ -38,6 +39,7 @@ class HeldOutRuns:
     errors : (n,), relative to the size of the record.
     component_errors : (c,), mean of the errors of each output by itself.
     groups : (n,), of runs that are not independent.
+    judged : (n,), errors by a fit without the worst of them, which a wrong record does not bend.
     """
 
     records: np.ndarray
@@ -48,6 +50,7 @@ class HeldOutRuns:
     errors: np.ndarray
     component_errors: np.ndarray
     groups: np.ndarray
+    judged: np.ndarray
 
     @property
     def independent(self) -> int:
@@ -176,14 +179,15 @@ class MarchingErrorBars(BandErrorBars):
         spread = profile.spread(model.distance(query))
         if started:  # in units of the quantiles that `factor` takes
             spread = spread * _ratio(profile.bands, self.rest.bands)
+        # From where a run leaves the training range, its band grows for good.
         beyond = model.beyond(query)
-        since = np.cumsum(beyond > 1, axis=1) / _GROWTH
-        spread = spread * (np.maximum.accumulate(np.maximum(beyond, 1), axis=1) ** 2 * (1 + since))[..., None]
+        left = np.logical_or.accumulate(beyond > MARGIN, axis=1)
+        spread = spread * np.maximum.accumulate(np.maximum(beyond, 1), axis=1)[..., None] ** 2
+        growth = (1 + np.cumsum(left, axis=1) / _GROWTH)[..., None]
+        spread = np.where(left[..., None], np.maximum.accumulate(spread, axis=1) * growth, spread)
         low, high = model.limits
         astray = np.logical_or.accumulate(((z <= low) | (z >= high)).any(axis=2), axis=1)
-        return z, np.where(
-            astray[..., None], np.maximum(spread, (high - low) * (1 + since[..., None])), spread
-        )
+        return z, np.where(astray[..., None], np.maximum(spread, (high - low) * growth), spread)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all of it as named arrays, for a file."""

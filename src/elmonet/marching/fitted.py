@@ -14,7 +14,7 @@ from elmonet.checks import coordinates, plain
 from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
-from elmonet.marching.bands import HeldOutRuns, MarchingErrorBars
+from elmonet.marching.bands import MARGIN, HeldOutRuns, MarchingErrorBars
 from elmonet.marching.records import Given, RecordInputs, Started, before, targets_of
 from elmonet.marching.step import Runner, Series, Step
 from elmonet.summary import Fact, Summary, percent, plural, rounded
@@ -22,9 +22,9 @@ from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.novelty import TrainingRecord
 
-_MARGIN = 1.2  # novelty above which a run has left the training range
 _SUSPECT = 5.0  # deviation of the logarithm of an error that stands far out, in robust standard deviations
 _SUSPECT_RATIO = 5.0  # its ratio to the median error
+_WRONG = 0.1  # error of a suspect: below, a record may just be larger than the others
 _MIN_RECORDS = 8  # below, none is judged
 _AMPLIFIED = 0.01  # growth rate of disturbances, per memory, that is mentioned as growth
 
@@ -255,7 +255,7 @@ class FittedMarching(FittedModel):
 
     def outside(self, query: RecordQuery) -> np.ndarray:
         """Return which records (n,) leave the training range."""
-        return np.asarray(self.novelty(query) > _MARGIN)
+        return np.asarray(self.novelty(query) > MARGIN)
 
     def warn_if_outside(self, query: RecordQuery) -> None:
         """Warn of runs that leave the training range, with the time when the first one does."""
@@ -263,7 +263,7 @@ class FittedMarching(FittedModel):
         if not outside.any():
             return
         first = int(np.argmax(outside))
-        time = self.t0 + self.dt * int(np.argmax(self.beyond(query)[first] > _MARGIN))
+        time = self.t0 + self.dt * int(np.argmax(self.beyond(query)[first] > MARGIN))
         warn(
             f"{int(outside.sum())} of {len(outside)} inputs (the first: row {first}, from time {time:.6g}) "
             "lead out of the range that the training records cover: the expected error does not hold from "
@@ -293,12 +293,12 @@ class FittedMarching(FittedModel):
                 f"telling suspects among training records from chance takes at least {_MIN_RECORDS} of them; "
                 f"got {len(records)}."
             )
-        errors = np.array([self.held_out.errors[self.held_out.records == i].max() for i in records])
+        errors = np.array([self.held_out.judged[self.held_out.records == i].max() for i in records])
         logs = np.log(np.maximum(errors, np.finfo(float).tiny))
         middle = float(np.median(logs))
         spread = max(1.4826 * float(np.median(np.abs(logs - middle))), 0.1)
         scores = np.exp(logs - middle)
-        odd = ((logs - middle) / spread > _SUSPECT) & (scores > _SUSPECT_RATIO)
+        odd = ((logs - middle) / spread > _SUSPECT) & (scores > _SUSPECT_RATIO) & (errors > _WRONG)
         order = np.argsort(-scores * odd, kind="stable")[: int(odd.sum())]
         reasons = tuple(f"error of its free run {percent(float(errors[i]), 2)}, left out" for i in order)
         kinds = ("pair",) * len(order)

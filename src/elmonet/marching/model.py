@@ -46,6 +46,7 @@ from elmonet.uncertainty.error_estimate import ErrorEstimate, restored_estimate,
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _COMPANIONS = 4  # fits without some records, whose runs tell how far small differences grow
+_ASIDE = 0.15  # part of the records without which suspects are judged
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
 _MOST_WORK = 2e12  # products that the sums over many steps may take
@@ -292,7 +293,7 @@ def fit_records(
     runner = Runner(step, limits)
     without = _without_folds(sums, alpha)
     given = (used, outputs, pieces, without[folds], runner)
-    rest = _held_out(*given, known=used.from_rest)
+    rest = _judged(_held_out(*given, known=used.from_rest), training, runner, alpha)
     started = None
     if not used.from_rest and settings.feedback:
         started = _held_out(*given, known=True)
@@ -354,7 +355,7 @@ def _without(sums: Sequence[Sums], folds: set[int]) -> Sums:
 
 
 def _without_folds(sums: Sequence[Sums], alpha: float) -> np.ndarray:
-    """Return coefficients (K, 1 + companions, F, c) of fits without each fold, and without another one too."""
+    """Return coefficients (K, 1 + companions, F, c) of fits without each fold, and without one more."""
     K, out = len(sums), []
     for k in range(K):
         others = [(k + 1 + j) % K for j in range(min(_COMPANIONS, K - 1))] if K > 2 else []
@@ -395,7 +396,23 @@ def _held_out(
     begins = np.array([pieces[i].begin for i in kept])
     whole = len(pieces) == len(records.u)
     numbers = records.groups[record] if whole else np.arange(len(kept))
-    return HeldOutRuns(record, begins, truth, predicted, distance, errors, components, numbers)
+    return HeldOutRuns(record, begins, truth, predicted, distance, errors, components, numbers, errors)
+
+
+def _judged(
+    held: HeldOutRuns, training: Sequence[Series | None], runner: Runner, alpha: float
+) -> HeldOutRuns:
+    """Judge records by a fit without the worst of them, which bend a fit that has seen them."""
+    step, series = runner.step, [one for one in training if one is not None]
+    if len(series) != len(held.errors) or len(series) < 8:
+        return held
+    aside = np.argsort(-held.errors)[: max(1, round(_ASIDE * len(series)))]
+    C = _solved(Sums.of(step, [one for i, one in enumerate(series) if i not in set(aside.tolist())]), alpha)
+    h, judged = step.settings.outputs, held.errors.copy()
+    for i, run in enumerate(runner.run(series, C)):
+        true = series[i].s[h:]
+        judged[i] = np.sqrt(np.mean((run - true) ** 2) / (np.mean(true**2) or 1.0))
+    return replace(held, judged=judged)
 
 
 def _ranges(step: Step, series: Sequence[Series]) -> tuple[np.ndarray, float]:

@@ -27,6 +27,7 @@ from elmonet.marching.step import Series, Settings
 _UNIFORM = 1e-3  # deviation of time steps that counts as rounding, relative to the step
 MIN_PIECES = 10  # records, or stretches of records, that are left out
 _MIN_STRETCH = 40  # steps of a stretch
+_IN_MEMORY = 1_000_000  # steps of records on disk that are read at once
 _SHOWN = 100_000  # steps of records on disk whose times are kept
 
 
@@ -222,7 +223,7 @@ def find_records(
         return _stored(X, y, points, sensors, groups)
     if is_list_of_records(X, y):
         return _listed(X, y, points, sensors, groups)
-    if np.ndim(plain(X)) == 1 and np.ndim(plain(y)) == 1 and len(X) == len(y) > 1:
+    if getattr(X, "ndim", 0) == 1 and getattr(y, "ndim", 0) == 1 and len(X) == len(y) > 1:
         times = None if points is None else [np.ravel(points)]
         return _listed([X], [y], times, sensors, groups)
     training = understand(estimator, X, y, points, sensors=sensors, groups=groups)
@@ -271,7 +272,7 @@ class StoredRecord:
         part = self._array[key] if self._row is None else self._array[self._row, key]
         part = np.asarray(part, np.float64)
         finite(part, self._name)
-        return part.reshape(len(part), -1)
+        return part.reshape(len(part), self.shape[1])
 
 
 def _stored(
@@ -288,6 +289,8 @@ def _stored(
     rows: list[int | None] = [None] if single else list(range(n))
     u: list[Any] = [StoredRecord(X, row, "X") for row in rows]
     s: list[Any] = [StoredRecord(y, row, "y") for row in rows]
+    if n * T <= _IN_MEMORY:
+        u, s = ([one[:] for one in A] for A in (u, s))
     dt, t0 = (1.0, 0.0) if points is None else time_step(np.ravel(points))
     shown = min(T, _SHOWN)
     shape = (shown, *X.shape[2:])
