@@ -37,6 +37,7 @@ from elmonet.summary import Fact, percent
 
 SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
 _SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
+_LAYERS_SHARE = 0.1  # the same, for layers
 
 
 class AutoELMDeepONet(OperatorEstimator):
@@ -147,6 +148,8 @@ class AutoELMDeepONet(OperatorEstimator):
             marching = None
             if physics is None and self.layers is None:
                 marching = self._march(training, layered or global_model, leaderboard, start, hook)
+            if hook is not None:
+                hook("done", 1.0, 1.0)
         if physics is not None:
             for model in (global_model,) if layered is None else (global_model, layered):
                 model._adopt(model._fitted().with_solver_error(physics.error, physics.facts))
@@ -194,7 +197,7 @@ class AutoELMDeepONet(OperatorEstimator):
 
         def tell(what: str, done: float, total: float) -> None:
             if hook is not None:
-                hook(what, _SEARCH_SHARE + (1 - _SEARCH_SHARE) * done / total, 1.0)
+                hook(what, _SEARCH_SHARE + _LAYERS_SHARE * done / total, 1.0)
 
         if layers != 0:
             compared = compare_with_layers(
@@ -207,7 +210,6 @@ class AutoELMDeepONet(OperatorEstimator):
                 chain = layered._fitted()
                 layered._adopt(replace(chain, words=chain.summary_after(before)))
                 leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
-        tell("done", 1.0, 1.0)
         return (model, layered), leaderboard, repeats
 
     def _march(
@@ -218,7 +220,12 @@ class AutoELMDeepONet(OperatorEstimator):
         if error is None or training.weights is not None:
             return None
         deadline = np.inf if self.time_budget is None else start + self.time_budget
-        tell = hook or (lambda what, done, total: None)
+        before = _SEARCH_SHARE + _LAYERS_SHARE
+
+        def tell(what: str, done: float, total: float) -> None:
+            if hook is not None:
+                hook(what, before + (1 - before) * done / total, 1.0)
+
         seed = seed_from(best.random_state)
         found = compare_with_marching(training, error, seed=seed, deadline=deadline, tell=tell)
         if found is None:

@@ -39,6 +39,7 @@ _ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds 
 _LARGER = 1.25  # factor on inputs in that test
 _JUDGED = 10  # candidates, the best, that are tested with larger inputs
 _WORTH = 1.03  # ratio of errors that a wider step must gain
+_STAGES = 3
 _EXACT = 1e-9  # error below which nothing more is tried
 _REST_STEPS = 5.0  # error of steps from rest, relative to that of others, if records begin at rest
 
@@ -163,6 +164,7 @@ class Search:
         self.runner_limits = self.records.limits
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
         self.candidates: list[Candidate] = []
+        self.stage = 0  # of the search: polynomials and filters, random features, wide ones
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -261,8 +263,9 @@ class Search:
         for k, one in enumerate(own):
             if self.candidates and perf_counter() > self.deadline:
                 return
-            self.tell("records in time", k, len(own))
+            self.tell("steps in time", self.stage + k / len(own), _STAGES)
             self.candidates += self.left_out(one, self._alphas(one))
+        self.stage += 1
 
     def _alphas(self, settings: Settings) -> Sequence[float]:
         """Return the ridges to try: around the best one of a narrower step, if there is one."""
