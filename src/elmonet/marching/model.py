@@ -50,6 +50,7 @@ _ASIDE = 0.15  # part of the records without which suspects are judged
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
 _MOST_WORK = 2e12  # products that the sums over many steps may take
+_USUAL = 0.9  # quantile, over training records, of how far one goes beyond the others
 _MOST_USUAL = 2.0  # largest factor by which a training record goes beyond the others that is called usual
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 
@@ -427,7 +428,7 @@ def _ranges(step: Step, series: Sequence[Series]) -> tuple[np.ndarray, float]:
         least = np.where(own[0] <= low[0], low[1], low[0])
         others = np.stack([least, np.where(own[1] >= high[-1], high[-2], high[-1])])
         beyond.append(float(outside_range(own, others).max()))
-    return ranges, float(np.clip(np.median(beyond), 1.0, _MOST_USUAL))
+    return ranges, float(np.clip(np.quantile(beyond, _USUAL), 1.0, _MOST_USUAL))
 
 
 def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> float:
