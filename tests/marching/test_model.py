@@ -86,6 +86,18 @@ def test_records_in_a_list(lists, tmp_path):
     np.testing.assert_allclose(array[1], found[0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("weights", [False, True])
+def test_random_features_are_drawn_again_or_kept(tmp_path, weights):
+    u, s = records(12, 60)
+    model = MarchingELMDeepONet(memory=(2, 2), random_state=3).fit(u, s + 0.3 * np.abs(s))
+    step = model._fitted().step
+    assert step.settings.kind == "tanh"
+    model.save(tmp_path / "model", weights=weights)
+    again = load(tmp_path / "model")
+    assert (again._fitted().step.stored is not None) == weights
+    np.testing.assert_array_equal(again.predict(u), model.predict(u))
+
+
 def test_calibration_warns_of_training_records(lists):
     u, s = lists
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
@@ -242,13 +254,13 @@ def test_records_on_disk_are_read_in_blocks(tmp_path):
 
 def test_many_steps_in_blocks_are_one_fit(monkeypatch):
     """Sums in blocks give the coefficients of one fit to all steps."""
-    from elmonet.marching import choice, model
+    from elmonet.marching import choice, fit
 
     u, s = records(1, 9000)
     whole = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
     monkeypatch.setattr(choice, "_SEARCH_STEPS", 8000)
-    monkeypatch.setattr(model, "_MANY_STEPS", 5000)
-    monkeypatch.setattr(model, "_BLOCK_STEPS", 700)
+    monkeypatch.setattr(fit, "_MANY_STEPS", 5000)
+    monkeypatch.setattr(fit, "_BLOCK_STEPS", 700)
     blocks = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
     assert "in blocks" in blocks.summary()
     new, _ = records(2, 200, seed=3)

@@ -75,7 +75,7 @@ def features_by_hand(step, window):
     rest = linear if h else rest
     out = [np.ones(1), linear]
     if settings.kind == "tanh":
-        A, b = step._weights
+        A, b = step.weights
         out.append(np.tanh(A @ rest + b[:, 0]))
     else:
         for degree in range(2, {"linear": 1, "quadratic": 2, "cubic": 3}[settings.kind] + 1):

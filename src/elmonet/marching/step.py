@@ -98,6 +98,7 @@ class Step:
     sizes : numbers of outputs, inputs and parameters of a record.
     seed : of the random features.
     mean, deviation : (m,), of the coordinates over the training steps.
+    stored : random weights from a file; None to draw them from the seed.
     """
 
     settings: Settings
@@ -105,6 +106,7 @@ class Step:
     seed: int
     mean: np.ndarray
     deviation: np.ndarray
+    stored: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
     def of(cls, settings: Settings, series: Sequence[Series], seed: int) -> Self:
@@ -150,8 +152,10 @@ class Step:
         return slice(0, self._linear) if self.settings.feedback else slice(self._linear, None)
 
     @cached_property
-    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
         """Random weights (width, m) and biases (width, 1)."""
+        if self.stored is not None:
+            return self.stored
         rng = np.random.default_rng(self.seed)
         m = len(range(len(self.mean))[self._nonlinear])
         A = self.settings.scale * rng.standard_normal((self.settings.width, m))
@@ -177,7 +181,7 @@ class Step:
         out[1 : m + 1] = Z[:m]
         V, at = Z[self._nonlinear], m + 1
         if self.settings.kind == "tanh":
-            A, b = self._weights
+            A, b = self.weights
             pre = product(A, np.ascontiguousarray(V))
             pre += b
             np.tanh(pre, out=out[at:])
