@@ -8,10 +8,10 @@ Start with two names::
     model = ELMDeepONet().fit(data.u_train, data.s_train, points=data.points)
     model.predict(data.u_test)
 
-`AutoELMDeepONet` leaves nothing to tune, and `read` reads data from files of any kind. Everything else is
-there to look closer: feature maps (`SLFN`, `MLP`, `CNN`, `InfiniteWidth`, `Linear`, `Several`; as trunks
-`POD`, `Legendre`, `Sinusoid`, `Masked`), solvers (`Pinv`, `Ridge`), `Scattered` outputs, `resample`,
-`relative_l2`, `load`, and the modules `problems` and `plot`.
+`AutoELMDeepONet` leaves nothing to tune, `MarchingELMDeepONet` is for records in time, and `read` reads data
+from files of any kind. Everything else is there to look closer: feature maps (`SLFN`, `MLP`, `CNN`,
+`InfiniteWidth`, `Linear`, `Several`; as trunks `POD`, `Legendre`, `Sinusoid`, `Masked`), solvers (`Pinv`,
+`Ridge`), `Scattered` outputs, `resample`, `relative_l2`, `load`, and the modules `problems` and `plot`.
 """
 
 import lazy_loader

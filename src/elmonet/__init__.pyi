@@ -35,6 +35,7 @@ from .features import Sinusoid as Sinusoid
 from .fitting.operator import Operator as Operator
 from .forms.parts import InputPart as InputPart
 from .layered import LayeredELMDeepONet as LayeredELMDeepONet
+from .marching import MarchingELMDeepONet as MarchingELMDeepONet
 from .metrics import neg_relative_l2 as neg_relative_l2
 from .metrics import relative_l2 as relative_l2
 from .out_of_core import fit_blocks as fit_blocks

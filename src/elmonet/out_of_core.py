@@ -14,6 +14,8 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import points_once
 from elmonet.store import read
 
+_ELSEWHERE = {"LayeredELMDeepONet": "elmonet.layered", "MarchingELMDeepONet": "elmonet.marching"}
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Load a model from a file that `save` wrote.
@@ -24,7 +26,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    model : an `ELMDeepONet` or a `LayeredELMDeepONet` with the same predictions, bit for bit.
+    model : an `ELMDeepONet`, `LayeredELMDeepONet` or `MarchingELMDeepONet`, with the same predictions bit
+        for bit.
 
     Raises
     ------
@@ -33,8 +36,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     header, arrays = read(path)
     try:
         name = header.get("model", "ELMDeepONet")  # files of 0.1 have no name
-        if name == "LayeredELMDeepONet":
-            import_module("elmonet.layered")  # registers itself
+        if name in _ELSEWHERE:
+            import_module(_ELSEWHERE[name])  # registers itself
         model = OperatorEstimator.registry[name]._from_store(header, arrays)
         names = _checked_names(header.get("file_names", {}))
         return model._with_file_names(names) if names else model

@@ -155,8 +155,8 @@ def test_very_few_functions(ode, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)
         assert np.isfinite(model.predict(ode.u_test)).all()
-    assert np.isfinite(model.loo_error_)
-    assert "More functions:  would help most." in model.summary()
+    assert np.isfinite(model.expected_error_)  # of a step in time, or of whole functions
+    assert "More functions:  would help most." in model.global_model_.summary()
 
 
 def test_the_same_seed_gives_the_same_model(fitted, ode):

@@ -13,6 +13,7 @@ from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import error_estimate
 from elmonet.auto.large import LARGE, InMemory, LargeFit, Stored
 from elmonet.auto.layers import compare_with_layers
+from elmonet.auto.marching import compare_with_marching, fit_listed, is_ragged
 from elmonet.auto.search import Search, choose_unaligned
 from elmonet.auto.summary import (
     layers_not_used,
@@ -30,12 +31,15 @@ from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand, unpacked_data
+from elmonet.marching.records import is_list_of_records
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
+from elmonet.summary import Fact, percent
 
 SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
 _SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
+_LAYERS_SHARE = 0.1  # the same, for layers
 
 
 class AutoELMDeepONet(OperatorEstimator):
@@ -66,7 +70,7 @@ class AutoELMDeepONet(OperatorEstimator):
     Attributes
     ----------
     best_model_ : the fitted model: inspect it, save it, fit it again. An `ELMDeepONet`, or a
-        `LayeredELMDeepONet` where layers are better.
+        `LayeredELMDeepONet` where layers are better, or a `MarchingELMDeepONet` for records in time.
     global_model_ : the best `ELMDeepONet`; the same, if there are no layers.
     expected_error_ : the relative error to expect on new functions drawn like these: the leave-one-out error
         of `best_model_`, plus the optimism of choosing among many candidates. With layers, with gaps and for
@@ -122,7 +126,7 @@ class AutoELMDeepONet(OperatorEstimator):
         Parameters
         ----------
         X, points, sensors, groups : as in `ELMDeepONet.fit`. Memory maps, zarr, HDF5 and Dask arrays are read
-            in blocks.
+            in blocks. Or lists of records in time, of any lengths, as in `MarchingELMDeepONet.fit`.
         y : outputs as in `ELMDeepONet.fit`; or a `PDE` of `elmonet.physics`, which is solved for the inputs
             known at the sensors, so that no outputs are needed. `physics_` holds an account of that.
         data : beside an equation, outputs of some functions: an `OperatorData`, ``(u, s)`` or
@@ -134,23 +138,33 @@ class AutoELMDeepONet(OperatorEstimator):
         """
         points = points_once(self.points, points, "AutoELMDeepONet")
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
+        start = perf_counter()
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
+        if is_ragged(X, y) and is_list_of_records(X, y):
+            with bar as hook:
+                return self._fit_listed(X, y, points, sensors, groups, hook)
         with bar as hook:
             X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook)
             gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
+            training = None
             if any(is_dask(A) or is_stored(A) for A in (X, y)):
                 best, leaderboard, repeats = self._choose_stored(X, y, points, sensors, groups, hook)
             else:
                 training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
                 best, leaderboard, repeats = self._choose(training, sensors, hook)
-        global_model, layered = best
+            global_model, layered = best
+            marching = None
+            if physics is None and self.layers is None and training is not None:
+                marching = self._march(training, layered or global_model, leaderboard, start, hook)
+            if hook is not None:
+                hook("done", 1.0, 1.0)
         if physics is not None:
             for model in (global_model,) if layered is None else (global_model, layered):
                 model._adopt(model._fitted().with_solver_error(physics.error, physics.facts))
             self.physics_ = physics
         else:
             self.__dict__.pop("physics_", None)
-        self.global_model_, self.best_model_ = global_model, layered or global_model
+        self.global_model_, self.best_model_ = global_model, marching or layered or global_model
         self.leaderboard_, self.repeats_ = leaderboard, repeats
         return self._warned()
 
@@ -224,7 +238,7 @@ class AutoELMDeepONet(OperatorEstimator):
 
         def tell(what: str, done: float, total: float) -> None:
             if hook is not None:
-                hook(what, _SEARCH_SHARE + (1 - _SEARCH_SHARE) * done / total, 1.0)
+                hook(what, _SEARCH_SHARE + _LAYERS_SHARE * done / total, 1.0)
 
         if layers != 0:
             compared = compare_with_layers(
@@ -237,8 +251,47 @@ class AutoELMDeepONet(OperatorEstimator):
                 chain = layered._fitted()
                 layered._adopt(replace(chain, words=chain.summary_after(before)))
                 leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
-        tell("done", 1.0, 1.0)
         return (model, layered), leaderboard, repeats
+
+    def _march(
+        self, training: Training, best: Any, leaderboard: list[dict[str, Any]], start: float, hook: Any
+    ) -> Any:
+        """Return a model of records in time, if the functions are records and it is better; else None."""
+        error = best.expected_error_
+        if error is None or training.weights is not None:
+            return None
+        deadline = np.inf if self.time_budget is None else start + self.time_budget
+        before = _SEARCH_SHARE + _LAYERS_SHARE
+
+        def tell(what: str, done: float, total: float) -> None:
+            if hook is not None:
+                hook(what, before + (1 - before) * done / total, 1.0)
+
+        seed = seed_from(best.random_state)
+        found = compare_with_marching(training, error, seed=seed, deadline=deadline, tell=tell)
+        if found is None:
+            return None
+        if found.model is None:
+            assert found.fact is not None
+            best._adopt(best._fitted().with_words("choice", found.fact))
+            return None
+        said = Fact("Whole functions", f"a model without steps in time has an error of {percent(error, 2)}")
+        found.model._adopt(found.model._fitted().with_words("choice", said))
+        leaderboard[:0] = found.model.leaderboard_
+        return found.model
+
+    def _fit_listed(self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, hook: Any) -> Self:
+        """Fit to lists of records, which only a step in time takes."""
+        if self.layers:
+            raise InputError(f"layers={self.layers} needs outputs on one grid, not records of any length.")
+        if sensors is not None:
+            raise InputError("inputs of records are known at the times of the outputs: remove sensors.")
+        seed = seed_from(self.random_state)
+        model = fit_listed(X, y, points, groups, seed=seed, budget=self.time_budget, hook=hook)
+        self.__dict__.pop("physics_", None)
+        self.global_model_ = self.best_model_ = model
+        self.leaderboard_, self.repeats_ = model.leaderboard_, Repeats(0, 0.0)
+        return self
 
     def rollout(self, X: Any, steps: int) -> np.ndarray:
         """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""

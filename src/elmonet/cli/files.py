@@ -114,6 +114,8 @@ def _print_model(printer: Printer, file: Path) -> None:
     )
     if hasattr(model, "layers_"):
         _print_layers(printer, model)
+    elif hasattr(model, "step_"):
+        _print_step(printer, model)
     else:
         _print_network(printer, model)
 
@@ -134,6 +136,12 @@ def _print_layers(printer: Printer, model: Any) -> None:
     printer.line(f"  periodic: {', '.join('yes' if around else 'no' for around in model.periodic_)}")
     printer.line(f"  expected error: {error_in_words(model)}")
     printer.value(layers=model.layers_, first=first, periodic=model.periodic_)
+
+
+def _print_step(printer: Printer, model: Any) -> None:
+    printer.line(f"  step in time, {rounded(model.time_step_, 4)} apart, {model.step_}")
+    printer.line(f"  expected error: {error_in_words(model)}")
+    printer.value(step=model.step_, time_step=model.time_step_)
 
 
 def _print_network(printer: Printer, model: Any) -> None:

@@ -24,7 +24,7 @@ from elmonet.forms.training import require_same_index
 from elmonet.parts import NotFittedError
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
-from elmonet.uncertainty.novelty import fingerprints_of, warn_of_extrapolation, warn_of_seen
+from elmonet.uncertainty.novelty import fingerprints_of, warn_of_seen
 
 _FEW, _MOST = 20, 0.8  # independent functions below which bands for most whole functions warn
 
@@ -52,6 +52,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         sensors: Any = None,
         return_std: bool = False,
         derivative: Any = None,
+        start: Any = None,
     ) -> Any:
         """Predict output functions, at the training points or at others.
 
@@ -72,6 +73,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
             bands.
         derivative : (d,), order of the derivative in each coordinate of the points, such as (1, 0); return
             exact derivatives of the outputs instead.
+        start : (N, k) or (N, k, c), the first outputs of records in time, from which a free run begins; by
+            default it begins at rest.
 
         Returns
         -------
@@ -79,6 +82,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         model = self._fitted()
         X = model.inputs.one_case(X)
+        X = X if start is None else model.begun(X, start)
         if is_dask(X):
             if return_std or derivative is not None or sensors is not None:
                 raise InputError(
@@ -87,7 +91,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 )
             return predict_dask(self.predict, model, X, points)
         query = model.query(self, X, points, sensors)
-        warn_of_extrapolation(model.outside(query))
+        model.warn_if_outside(query)
         if derivative is not None:
             if return_std:
                 raise InputError("standard deviations of derivatives are not known: leave out return_std.")
@@ -99,7 +103,14 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return model.finish(z, query), model.finish_spread(bars.widen * spread, z, query)
 
     def interval(
-        self, X: Any, coverage: float = 0.9, of: str = "points", points: Any = None, *, sensors: Any = None
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        of: str = "points",
+        points: Any = None,
+        *,
+        sensors: Any = None,
+        start: Any = None,
     ) -> tuple[Any, Any]:
         """Return error bars around `predict`.
 
@@ -108,7 +119,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
         Parameters
         ----------
-        X, points, sensors : as in `predict`.
+        X, points, sensors, start : as in `predict`.
         coverage : part of cases in which a band contains the truth, for new functions drawn like the training
             functions.
         of : "points": the band contains that part of all values of new functions. "function": it contains the
@@ -128,8 +139,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 f"is {coverage:.0%} on average, give or take {off:.0%}. Fit to more functions.",
                 FewFunctionsWarning,
             )
-        query = model.query(self, model.inputs.one_case(X), points, sensors)
-        warn_of_extrapolation(model.outside(query))
+        X = model.inputs.one_case(X)
+        query = model.query(self, X if start is None else model.begun(X, start), points, sensors)
+        model.warn_if_outside(query)
         z, spread = bars.values_and_spread(model, query)
         half = q * spread
         return model.finish(z - half, query), model.finish(z + half, query)

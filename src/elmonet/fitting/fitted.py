@@ -31,7 +31,7 @@ from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.between_points import errors_between
 from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
-from elmonet.uncertainty.novelty import TrainingRecord
+from elmonet.uncertainty.novelty import TrainingRecord, warn_of_extrapolation
 
 _INTERPOLATED = 200  # functions that tell the interpolation error
 
@@ -95,6 +95,17 @@ class FittedModel(ABC):
     @abstractmethod
     def outside(self, query: Any) -> np.ndarray:
         """Return which functions (n,) lie well outside the training functions; False where unknown."""
+
+    def warn_if_outside(self, query: Any) -> None:
+        """Warn of functions well outside the training functions (`ExtrapolationWarning`)."""
+        warn_of_extrapolation(self.outside(query))
+
+    def begun(self, X: Any, start: Any) -> Any:
+        """Return inputs with the first outputs of each record; refused by models of whole functions."""
+        raise InputError(
+            "start is for records in time, which are predicted step by step; this model predicts functions "
+            "as a whole. Remove start, or fit a MarchingELMDeepONet."
+        )
 
     @abstractmethod
     def own_summary(self) -> Summary:

@@ -432,6 +432,8 @@ def by_name(y: Any, names: tuple[str, ...] | None) -> Any:
 
 def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
     """Return R^2 over all functions and points together; components are matched by name."""
+    if isinstance(predicted, list):  # records of different lengths
+        return _r2_of_records(predicted, y, sample_weight)
     names, predicted = named_components(predicted)
     predicted = np.asarray(predicted)
     y = outputs(by_name(y, names), len(predicted))
@@ -442,6 +444,19 @@ def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
         )
     predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
     return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
+
+
+def _r2_of_records(predicted: list[np.ndarray], y: Any, sample_weight: Any) -> float:
+    """Return R^2 over all steps of records of different lengths."""
+    shapes = [np.shape(one) for one in predicted], [np.shape(one) for one in y]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"y must hold records of the shapes {shapes[0]}, got {shapes[1]}.")
+    lengths = [len(one) for one in predicted]
+    weights = None if sample_weight is None else np.repeat(np.asarray(sample_weight, float), lengths)
+    true, found = (
+        np.concatenate([np.reshape(plain(one), (len(one), -1)) for one in A]) for A in (y, predicted)
+    )
+    return float(r2_score(true, found, sample_weight=weights, multioutput="variance_weighted"))
 
 
 def relative_error(predicted: Any, truth: Any) -> float | None:

@@ -7,6 +7,9 @@
 `burgers_steps`      u(., t) -> u(., t + dt) of the same, whole trajectories
 `darcy`              -div(kappa grad s) = 1              2-D, image inputs
 `darcy_two_valued`   the same, kappa is 12 or 3          2-D, image inputs, rough
+`bouc_wen`           ground motion -> displacement of a hysteretic oscillator, records in time
+`duffing`            forcing -> displacement, x'' + c x' + k x + x^3 = u, chaotic for k = -1, records in time
+`tanks`              pump voltage -> level of the lower of two tanks, records in time
 `gaussian_field`     the smooth random functions behind the first three and `darcy`
 `solve_burgers`      the solver behind `burgers`, for your own initial values
 """
@@ -16,15 +19,19 @@ from elmonet.problems.darcy_flow import darcy, darcy_two_valued
 from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode
+from elmonet.problems.records import bouc_wen, duffing, tanks
 
 __all__ = [
     "antiderivative",
+    "bouc_wen",
     "burgers",
     "burgers_steps",
     "darcy",
     "darcy_two_valued",
+    "duffing",
     "gaussian_field",
     "inverse_source",
     "nonlinear_ode",
     "solve_burgers",
+    "tanks",
 ]

@@ -1,0 +1,241 @@
+"""Records in time: free runs of measured and simulated records, beside other methods.
+
+    python benchmarks/records.py [--data FOLDER] [--parts silverbox bouc_wen chaos noise bands speed]
+
+Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are
+installed, the LSTM for `--lstm` times the seconds of our fit. Written to benchmarks/results/records.json.
+"""
+
+import importlib.util
+import time
+import warnings
+
+import numpy as np
+from harness import RESULTS, option_parser, print_row, read_results, timed, write_results
+
+from elmonet import MarchingELMDeepONet, problems
+from elmonet.marching.step import Runner, Series, Settings, Step
+
+OUT = RESULTS / "records.json"
+KNOWN = 5  # first values of the outputs that are given
+PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "speed")
+
+
+def errors_of(model, data):
+    missed = np.linalg.norm(model.predict(data.u_test) - data.s_test, axis=1)
+    return missed / np.linalg.norm(data.s_test, axis=1)
+
+
+def silverbox(folder, lstm_times):
+    """Return free-run errors in mV rms on the tenth multisine and on the arrow."""
+    z = np.load(folder / "silverbox_records.npz")
+    u, s, tests = (
+        z["u_train"],
+        z["s_train"],
+        {"multisine": ("u_test", "s_test"), "arrow": ("u_arrow", "s_arrow")},
+    )
+    tests = {name: (np.atleast_2d(z[a]), np.atleast_2d(z[b])) for name, (a, b) in tests.items()}
+
+    def row(method, run, seconds):
+        found = {
+            name: 1e3 * float(np.sqrt(np.mean((run(v, r[:, :KNOWN]) - r)[:, KNOWN:] ** 2)))
+            for name, (v, r) in tests.items()
+        }
+        return {"method": method, **found, "seconds": seconds}
+
+    t = float(z["dt"]) * np.arange(u.shape[1])
+    ours, model = timed(lambda: MarchingELMDeepONet(random_state=0).fit(u, s, points=t))
+    yield {**row("elmonet", lambda v, first: model.predict(v, start=first), ours), "step": model.step_}
+    seconds, arx = timed(lambda: linear_arx(u, s, 2, 3))
+    yield row("linear ARX (2, 3)", arx, seconds)
+    if importlib.util.find_spec("sysidentpy"):
+        seconds, narx = timed(lambda: sysidentpy_narx(u, s))
+        yield row("SysIdentPy, FROLS, degree 3", narx, seconds)
+    if importlib.util.find_spec("torch"):
+        seconds, network = timed(lambda: lstm(u, s, lstm_times * ours))
+        yield row("LSTM, 32 units", network, seconds)
+
+
+def linear_arx(u, s, h, inputs):
+    mean_u, mean_s = u.mean(), s.mean()
+    u, s, m = u - mean_u, s - mean_s, max(h, inputs - 1)
+    k = np.arange(m, u.shape[1])
+    A = np.stack([s[:, k - i - 1] for i in range(h)] + [u[:, k - i] for i in range(inputs)], axis=-1)
+    c = np.linalg.lstsq(A.reshape(-1, h + inputs), s[:, k].ravel(), rcond=None)[0]
+
+    def run(v, first):
+        v, out = v - mean_u, np.zeros_like(v)
+        out[:, : first.shape[1]] = first - mean_s
+        for j in range(first.shape[1], v.shape[1]):
+            out[:, j] = (
+                np.stack([out[:, j - i - 1] for i in range(h)] + [v[:, j - i] for i in range(inputs)], 1) @ c
+            )
+        return out + mean_s
+
+    return run
+
+
+def sysidentpy_narx(u, s):
+    from sysidentpy.basis_function import Polynomial
+    from sysidentpy.model_structure_selection import FROLS
+    from sysidentpy.parameter_estimation import LeastSquares
+
+    basis, estimator = Polynomial(degree=3), LeastSquares()
+    model = FROLS(
+        order_selection=True, n_info_values=25, ylag=3, xlag=3, basis_function=basis, estimator=estimator
+    )
+    model.fit(X=u[:2].reshape(-1, 1), y=s[:2].reshape(-1, 1))  # two records: it takes one series, in memory
+
+    def run(v, first):
+        out = []
+        for one, begin in zip(v, first, strict=True):
+            y = np.zeros((len(one), 1))
+            y[: len(begin), 0] = begin
+            out.append(model.predict(X=one[:, None], y=y[: model.max_lag])[:, 0])
+        return np.array(out)
+
+    return run
+
+
+def lstm(u, s, seconds, units=32, window=400):
+    import torch
+
+    torch.manual_seed(0)
+    size_u, size_s, mean_u, mean_s = u.std(), s.std(), u.mean(), s.mean()
+    network, head = torch.nn.LSTM(1, units, batch_first=True), torch.nn.Linear(units, 1)
+    optimiser = torch.optim.Adam([*network.parameters(), *head.parameters()], 3e-3)
+    U = torch.tensor((u - mean_u) / size_u, dtype=torch.float32)
+    S = torch.tensor((s - mean_s) / size_s, dtype=torch.float32)
+    rng, end = np.random.default_rng(0), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        at = [(rng.integers(len(u)), rng.integers(u.shape[1] - window)) for _ in range(32)]
+        x = torch.stack([U[i, k : k + window] for i, k in at])[..., None]
+        y = torch.stack([S[i, k : k + window] for i, k in at])
+        optimiser.zero_grad()
+        loss = ((head(network(x)[0])[..., 0] - y)[:, window // 4 :] ** 2).mean()
+        loss.backward()
+        optimiser.step()
+
+    def run(v, first):
+        with torch.no_grad():
+            x = torch.tensor((v - mean_u) / size_u, dtype=torch.float32)[..., None]
+            return head(network(x)[0])[..., 0].numpy() * size_s + mean_s
+
+    return run
+
+
+def bouc_wen():
+    data = problems.bouc_wen(10, 100)
+    seconds, model = timed(
+        lambda: MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
+    )
+    errors, novelty = errors_of(model, data), model.novelty(data.u_test)
+    large = errors > 0.05
+    yield {
+        "median": float(np.median(errors)),
+        "mean": float(errors.mean()),
+        "largest": float(errors.max()),
+        "above_5_percent": int(large.sum()),
+        "of_these_named": int((novelty[large] > 1.2).sum()),
+        "warned": int((novelty > 1.2).sum()),
+        "expected": model.expected_error_,
+        "seconds": seconds,
+    }
+
+
+def chaos():
+    data = problems.duffing(10, 100, stiffness=-1)
+    model = MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
+    limit = 0.1 * np.sqrt(np.mean(data.s_test**2))
+
+    def first(sizes):
+        return np.where((sizes > limit).any(axis=1), (sizes > limit).argmax(axis=1), sizes.shape[1])
+
+    low, high = model.interval(data.u_test, 0.9)
+    true, band = first(np.abs(model.predict(data.u_test) - data.s_test)), first((high - low) / 2)
+    lost = true < data.s_test.shape[1]
+    ratio = band[lost] / true[lost]
+    yield {
+        "records_lost": int(lost.sum()),
+        "median_steps": float(np.median(true[lost])),
+        "ratio": np.quantile(ratio, [0.05, 0.5, 0.95]).tolist(),
+        "within_1.5": float(np.mean((ratio < 1.5) & (ratio > 1 / 1.5))),
+    }
+
+
+def noise():
+    for name in ("bouc_wen", "duffing", "tanks"):
+        for level in (0.01, 0.03, 0.1):
+            data = getattr(problems, name)(10, 40, noise=level)
+            found = {}
+            for key, feedback in (("chosen", None), ("feedback", True), ("without", False)):
+                model = MarchingELMDeepONet(feedback=feedback, random_state=0)
+                model.fit(data.u_train, data.s_train, data.points)
+                found[key] = float(errors_of(model, data).mean())
+            best = min(found["feedback"], found["without"])
+            yield {"problem": name, "noise": level, **found, "ratio": found["chosen"] / best}
+
+
+def bands(seeds=10):
+    for name, more in (("tanks", {}), ("duffing", {"noise": 0.01}), ("bouc_wen", {})):
+        found = []
+        for seed in range(seeds):
+            data = getattr(problems, name)(10, 40, seed=seed, n_steps=400, **more)
+            model = MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
+            held = []
+            for of in ("points", "function"):
+                low, high = model.interval(data.u_test, 0.9, of)
+                inside = (low <= data.s_test) & (data.s_test <= high)
+                held.append(inside.mean() if of == "points" else inside.all(axis=1).mean())
+            found.append(held)
+        values, whole = np.mean(found, axis=0).tolist()
+        yield {"problem": name, "values": values, "whole_records": whole, "each": np.round(found, 3).tolist()}
+
+
+def speed():
+    """Return seconds of free runs, and of their matrix products alone."""
+    for n, T, settings in (
+        (1000, 1000, Settings(5, 5, "tanh", 200, 0.1)),
+        (1000, 1000, Settings(3, 4, "tanh", 1000, 0.1)),
+        (1, 20_000, Settings(5, 5, "tanh", 200, 0.1)),
+    ):
+        rng, h, m = np.random.default_rng(0), settings.outputs, settings.inputs
+        series = [
+            Series(rng.normal(size=(T + m - 1, 1)), rng.normal(size=(T + h, 1)), np.empty(0))
+            for _ in range(n)
+        ]
+        step = Step.of(settings, series[:3], 0)
+        C = 1e-3 * rng.normal(size=(step.count, 1))
+        runner = Runner(step, np.array([[-9.0], [9.0]]))
+        seconds = timed(lambda runner=runner, series=series, C=C: runner.run(series, C))[0]
+        A, M = rng.normal(size=(settings.width, h + m)), rng.normal(size=(h + m, h))
+        Z, B, S = (rng.normal(size=(k, n)) for k in (h + m, step.count, h))
+
+        def products(A=A, M=M, Z=Z, B=B, S=S, C=C, T=T):
+            for _ in range(T):
+                M @ S, A @ Z, C.T @ B
+
+        alone = timed(products)[0]
+        kilohertz = T / seconds / 1e3
+        yield {"records": n, "steps": T, "width": settings.width, "seconds": seconds, "products": alone} | {
+            "ratio": seconds / alone,
+            "kHz": kilohertz,
+        }
+
+
+if __name__ == "__main__":
+    parser = option_parser(__doc__, data=True, out=OUT)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--lstm", type=float, default=10.0, help="seconds of the LSTM, in units of ours")
+    options = parser.parse_args()
+    results = read_results(options.out, {})
+    warnings.simplefilter("ignore")
+    for part in options.parts:
+        if part == "silverbox" and options.data is None:
+            print("silverbox needs --data")
+            continue
+        results[part] = []
+        for found in silverbox(options.data, options.lstm) if part == "silverbox" else globals()[part]():
+            print_row(found)
+            results[part].append(found)
+            write_results(options.out, results)

@@ -1,0 +1,80 @@
+"""Records in time against the best model of whole functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from elmonet.auto.error_estimate import EXACT
+from elmonet.errors import InputError
+from elmonet.forms.training import Training
+from elmonet.marching import MarchingELMDeepONet
+from elmonet.marching.choice import Search, find_rest, sample
+from elmonet.marching.model import fit_search
+from elmonet.marching.records import from_training
+from elmonet.summary import Fact, percent
+
+_MIN_STEPS = 40  # of a record
+_QUICK_STEPS = 3000  # of all records of a quick look
+_WORTH = (
+    4.0  # error of a quick look, relative to that of whole functions, above which the search is not worth it
+)
+_BETTER = 0.9  # error that marching must reach, relative to that of whole functions
+
+
+class Marched(NamedTuple):
+    """Marching beside a model of whole functions.
+
+    model : the fitted model, if it is better.
+    fact : otherwise, why it is not used.
+    """
+
+    model: MarchingELMDeepONet | None
+    fact: Fact | None = None
+
+
+def compare_with_marching(
+    training: Training, error: float, *, seed: int, deadline: float, tell: Callable[[str, float, float], None]
+) -> Marched | None:
+    """Try a step in time, first on few records; None for functions that are not records.
+
+    `error` is that of the best model of whole functions.
+    """
+    if error < EXACT or perf_counter() > deadline or len(training.outputs.points) < _MIN_STEPS:
+        return None
+    try:
+        records, inputs, outputs = from_training(training)
+        few = find_rest(sample(records, _QUICK_STEPS))
+        quick = Search(few, seed=seed).quick()
+    except InputError:
+        return None
+    if quick.error > _WORTH * error:
+        said = f"not used: the error of a free run is {percent(quick.error, 2)}"
+        return Marched(None, Fact("Step in time", said))
+    known = replace(records, rest=few.rest, level=few.level, from_rest=few.from_rest)
+    search = Search(known, seed=seed, deadline=deadline, tell=tell)
+    best = search.run()
+    reached = search.error_from_rest(best)
+    if reached > _BETTER * error:
+        said = f"not used: the error of a free run is {percent(reached, 2)}"
+        return Marched(None, Fact("Step in time", said))
+    return Marched(fit_search(MarchingELMDeepONet(random_state=seed), records, inputs, outputs, search, best))
+
+
+def fit_listed(
+    X: Any, y: Any, points: Any, groups: Any, *, seed: int, budget: float | None, hook: Any
+) -> MarchingELMDeepONet:
+    """Fit a model to lists of records, which no model of whole functions takes."""
+    model = MarchingELMDeepONet(time_budget=budget, progress=hook or False, random_state=seed)
+    return model.fit(X, y, points, groups=groups)
+
+
+def is_ragged(X: Any, y: Any) -> bool:
+    """Return whether X and y are lists of records of different lengths."""
+    if not isinstance(y, (list, tuple)) or len(y) < 1 or not all(hasattr(one, "shape") for one in y):
+        return False
+    return len({np.shape(one)[:1] for one in y}) > 1

@@ -1,0 +1,374 @@
+"""The choice of memory, features, ridge and feedback, by free runs of records that were left out.
+
+Each candidate is fitted without one fold of the records after the other, from sums over the steps of each
+fold, and runs freely over the records of that fold. Errors in the outputs (noise) are errors in what a step
+with feedback sees: they bias it, and the free run shows it. So do instabilities, and outputs that depend on
+later inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from elmonet.errors import InputError
+from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
+from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+
+FOLDS = 10
+_ALPHAS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+_FEW_ALPHAS = (1e-12, 1e-8, 1e-4)  # of a quick look
+_SEARCH_STEPS = 60_000  # steps that a search sees
+_RUN_STEPS = 1500  # steps of a free run in a search
+_STEADY_STEPS = 500  # the same in the test with larger inputs
+_MANY_STEPS = 1_000_000  # above, no wide steps are tried
+_STRETCH = 4000  # steps of a stretch of long records in a search
+_MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
+_LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
+_FILTERS = (8, 16, 32, 64, 128, 256, 512)
+_SCALES = (0.03, 0.1, 0.3)
+_WIDTH, _WIDE = 300, 1000
+_MAX_COUNT = 700  # features of a polynomial
+_MOST = 2.0  # error of a run that went astray
+_ALIKE = 1.1  # errors of candidates of which the simplest may be taken
+_ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds at larger inputs
+_LARGER = 1.25  # factor on inputs in that test
+_JUDGED = 10  # candidates, the best, that are tested with larger inputs
+_WORTH = 1.03  # ratio of errors that a wider step must gain
+_STAGES = 3
+_EXACT = 1e-9  # error below which nothing more is tried
+_REST_STEPS = 5.0  # error of steps from rest, relative to that of others, if records begin at rest
+
+
+class Candidate(NamedTuple):
+    """A candidate and its left-out errors.
+
+    errors : (n,), of each piece, relative to the size of its record.
+    """
+
+    settings: Settings
+    alpha: float
+    errors: np.ndarray
+    n_features: int
+    seconds: float
+
+    @property
+    def error(self) -> float:
+        """Mean of the errors; runs that went astray count with 2."""
+        return float(np.mean(np.minimum(self.errors, _MOST)))
+
+    def row(self) -> dict[str, Any]:
+        """Return a row of a leaderboard."""
+        own = self.settings
+        memory = f"{own.outputs} + {own.inputs} values" if own.feedback else f"{own.inputs} inputs"
+        kind = f"tanh (width {own.width}, scale {own.scale:g})" if own.kind == "tanh" else own.kind
+        return {
+            "branch": f"step {'with' if own.feedback else 'without'} feedback, {kind} ({memory})",
+            "log_inputs": False,
+            "scale_inputs": True,
+            "log_outputs": False,
+            "functions": len(self.errors),
+            "error": self.error,
+            "alpha": self.alpha,
+            "seconds": self.seconds,
+        }
+
+
+def find_rest(records: Records) -> Records:
+    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values."""
+    shortest = min(map(len, records.u))
+    settings = Settings(2, 3) if shortest > 8 else Settings(1, 2)
+    inside = replace(records.at_rest("zero"), from_rest=False)
+    whole = [Piece(i, 0, len(u)) for i, u in enumerate(records.u)]
+    series = [one for piece in whole if (one := series_of(inside, piece, settings, training=True))]
+    if not series:
+        return records.at_rest("zero")
+    step = Step.of(settings, series, 0)
+    C = Sums.of(step, series).solve(1e-8)
+    assert C is not None
+    typical = _one_step(step, C, series)
+    found = {}
+    for rest in ("zero", "hold"):
+        own = records.at_rest(rest)
+        first = [Piece(i, 0, min(len(u), settings.memory + 1)) for i, u in enumerate(own.u)]
+        begun = [series_of(own, piece, settings, known=False) for piece in first]
+        found[rest] = _one_step(step, C, [one for one in begun if one is not None])
+    rest = "zero" if found["zero"] <= 1.01 * found["hold"] else "hold"
+    small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in records.s]))
+    return replace(records.at_rest(rest), from_rest=bool(found[rest] <= max(_REST_STEPS * typical, small)))
+
+
+def _one_step(step: Step, C: np.ndarray, series: Sequence[Series]) -> float:
+    squares = [np.mean((C.T @ B - y) ** 2) for B, y in step.rows(series)]
+    return float(np.sqrt(np.mean(squares)))
+
+
+def sample(records: Records, most: int = _SEARCH_STEPS) -> Records:
+    """Return records with at most so many steps: some of them, or stretches of long ones, evenly spaced."""
+    if records.steps <= most:
+        return records
+    lengths = np.array([len(u) for u in records.u])
+    whole = bool(lengths.max() <= _STRETCH)
+    stretch = int(lengths.max()) if whole else _STRETCH
+    parts = [
+        (i, slice(k, min(k + stretch, length)))
+        for i, length in enumerate(lengths)
+        for k in range(0, length, stretch)
+        if length - k > stretch // 4 or k == 0
+    ]
+    mean = np.mean([own.stop - own.start for _, own in parts])
+    parts = [
+        parts[j] for j in np.unique(np.linspace(0, len(parts) - 1, max(2, int(most / mean))).astype(int))
+    ]
+    u, s = ([np.asarray(A[i][own], np.float64) for i, own in parts] for A in (records.u, records.s))
+    rows = [i for i, _ in parts]
+    groups = records.groups[rows] if whole else np.arange(len(rows))
+    from_rest = records.from_rest and whole
+    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=from_rest)
+
+
+class Search:
+    """Candidates tried on records left out.
+
+    Parameters
+    ----------
+    records : training records, whose beginning is known (`find_rest`).
+    feedback, memory : as given by the user; None to choose.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        *,
+        feedback: bool | None = None,
+        memory: tuple[int, int] | None = None,
+        seed: int = 0,
+        deadline: float = np.inf,
+        tell: Callable[[str, float, float], None] = lambda what, done, total: None,
+    ):
+        self.records = sample(records)
+        self.many = records.steps > _MANY_STEPS
+        self.feedback, self.memory, self.seed = feedback, memory, seed
+        self.deadline, self.tell = deadline, tell
+        self.pieces = cut(self.records)
+        self.folds = fold_numbers(self.records, self.pieces, FOLDS)
+        if len(np.unique(self.folds)) < 2:
+            raise InputError(
+                f"a choice needs records to leave out: at least two, or one of at least 80 steps; got "
+                f"{len(records.u)} of {max(map(len, records.u))} steps."
+            )
+        self.runner_limits = self.records.limits
+        self.shortest = min(piece.end - piece.begin for piece in self.pieces)
+        self.candidates: list[Candidate] = []
+        self.stage = 0  # of the search: polynomials and filters, random features, wide ones
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of outputs, inputs and parameters."""
+        return self.records.s[0].shape[1], self.records.u[0].shape[1], self.records.parameters.shape[1]
+
+    def run(self) -> Candidate:
+        """Try candidates, and return the one to take."""
+        with_feedback, filters = self._memories()
+        first = [Settings(*m, kind) for kind in ("linear", "quadratic", "cubic") for m in with_feedback]
+        first += [Settings(*m) for m in self._long(with_feedback)]
+        first += [Settings(0, L) for L in filters]
+        self._try_all([own for own in first if self._fits(own)])
+        if self.best().error > _EXACT:
+            self._try_all(self._nonlinear(with_feedback, filters))
+        if self.best().error > _EXACT:
+            self._try_all(self._wide())
+        return self.chosen()
+
+    def quick(self) -> Candidate:
+        """Return the best of few cheap candidates; runs begin as `predict` begins them, at rest."""
+        for own in (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24)):
+            if self._fits(own) and own.memory < self.shortest:
+                self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
+        return self.best()
+
+    def error_from_rest(self, candidate: Candidate) -> float:
+        """Return the error of runs that begin at rest, as those of `predict`."""
+        if self.records.from_rest:
+            return candidate.error
+        (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
+        return found.error
+
+    def best(self) -> Candidate:
+        """Return the candidate with the least error."""
+        return min(self.candidates, key=lambda one: one.error)
+
+    def leaderboard(self, chosen: Candidate) -> list[dict[str, Any]]:
+        """Return the candidates, each with its best ridge: the chosen one first, then by their errors."""
+        best: dict[Settings, Candidate] = {}
+        for one in sorted(self.candidates, key=lambda one: one.error):
+            best.setdefault(one.settings, one)
+        best.pop(chosen.settings, None)
+        return [chosen.row(), *(one.row() for one in best.values())]
+
+    def best_of(self, feedback: bool) -> Candidate | None:
+        """Return the best candidate with, or without, feedback."""
+        own = [one for one in self.candidates if one.settings.feedback == feedback]
+        return min(own, key=lambda one: one.error) if own else None
+
+    def chosen(self) -> Candidate:
+        """Return the simplest of the candidates that are not worse than the best, and run steadily.
+
+        A candidate is not worse if its mean error is within 10 % and its squared errors exceed the best
+        one's by less than the standard error of the difference over the pieces. Runs that leave all bounds
+        at inputs 1.25 times as large count as errors 1.5 times as large.
+        """
+        close = sorted(self.candidates, key=lambda one: one.error)
+        close = [one for one in close if one.error <= 1.5 * close[0].error][:_JUDGED]
+        judged = [(one.error * (1.0 if self._steady(one) else _ASTRAY), one) for one in close]
+        least, best = min(judged, key=lambda pair: pair[0])
+        alike = [one for error, one in judged if error <= _ALIKE * least and _not_worse(one, best)]
+        narrow = best.settings._replace(width=_WIDTH)
+        alike += [one for error, one in judged if error <= _WORTH * least and one.settings == narrow]
+        simplest = min(alike, key=lambda one: one.n_features).settings
+        return min((one for one in alike if one.settings == simplest), key=lambda one: one.error)
+
+    def left_out(self, settings: Settings, alphas: Sequence[float], known: bool = True) -> list[Candidate]:
+        """Try one step with several ridges."""
+        begin, records = perf_counter(), self.records
+        training = [series_of(records, piece, settings, training=True) for piece in self.pieces]
+        series = [one for one in training if one is not None]
+        step = Step.of(settings, series, self.seed)
+        runner = Runner(step, self.runner_limits)
+        C = fold_coefficients(step, training, self.folds, alphas)
+        short = [piece._replace(end=min(piece.end, piece.begin + _RUN_STEPS)) for piece in self.pieces]
+        found = [(i, series_of(records, piece, settings, known=known)) for i, piece in enumerate(short)]
+        tests = [(i, one) for i, one in found if one is not None]
+        own_folds = self.folds[[i for i, _ in tests]]
+        runs = runner.run_each([one for _, one in tests], np.nan_to_num(C[own_folds]))
+        errors = np.full((len(alphas), len(self.pieces)), np.nan)
+        for (i, one), run in zip(tests, runs, strict=True):
+            truth = one.s[settings.outputs :]
+            size = np.sqrt(np.mean(records.s[self.pieces[i].record] ** 2))
+            errors[:, i] = np.sqrt(np.mean((run - truth) ** 2, axis=(1, 2))) / (size or 1.0)
+        singular = np.isnan(C).any(axis=(0, 2, 3))
+        seconds = (perf_counter() - begin) / len(alphas)
+        return [
+            Candidate(settings, alpha, np.nan_to_num(own, nan=0.0), step.count, seconds)
+            for alpha, own, bad in zip(alphas, errors, singular, strict=True)
+            if not bad
+        ]
+
+    def _try_all(self, settings: Iterable[Settings]) -> None:
+        own = [one for one in settings if one not in {tried.settings for tried in self.candidates}]
+        for k, one in enumerate(own):
+            if self.candidates and perf_counter() > self.deadline:
+                return
+            self.tell("steps in time", self.stage + k / len(own), _STAGES)
+            self.candidates += self.left_out(one, self._alphas(one))
+        self.stage += 1
+
+    def _alphas(self, settings: Settings) -> Sequence[float]:
+        """Return the ridges to try: around the best one of a narrower step, if there is one."""
+        narrow = [one for one in self.candidates if one.settings._replace(width=settings.width) == settings]
+        if settings.kind != "tanh" or not narrow:
+            return _ALPHAS
+        at = _ALPHAS.index(min(narrow, key=lambda one: one.error).alpha)
+        return _ALPHAS[max(0, at - 1) : at + 2]
+
+    def _memories(self) -> tuple[list[tuple[int, int]], list[int]]:
+        """Return the memories to try with feedback, (outputs, inputs), and without."""
+        if self.memory is not None:
+            h, inputs = self.memory
+            return ([(h, inputs)] if h and self.feedback is not False else []), ([inputs] if not h else [])
+        limit = max(1, self.shortest // 4)
+        some = [m for m in _MEMORIES if max(m) <= limit]
+        filters = [length for length in _FILTERS if length <= max(4, self.shortest // 2)]
+        return [] if self.feedback is False else some, [] if self.feedback is True else filters
+
+    def _long(self, with_feedback: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        if self.memory is not None or not with_feedback:
+            return []
+        return [m for m in _LONG_MEMORIES if max(m) <= self.shortest // 4]
+
+    def _fits(self, settings: Settings) -> bool:
+        count, rows = settings.n_features(*self.sizes), self.records.steps
+        return settings.kind == "linear" or (count <= _MAX_COUNT and 3 * count <= rows)
+
+    def _nonlinear(self, with_feedback: list[tuple[int, int]], filters: list[int]) -> list[Settings]:
+        """Return random features of the memories that were best so far."""
+        width = min(_WIDTH, self.records.steps // 5)
+        ranked = sorted(self.candidates, key=lambda one: one.error)
+        own = [one.settings for one in ranked if one.settings.feedback]
+        memories = list(dict.fromkeys((one.outputs, one.inputs) for one in own if one.outputs <= 8))[:2]
+        memories += [m for m in ((3, 4),) if m in with_feedback and m not in memories]
+        out = [Settings(*m, "tanh", width, scale) for m in memories for scale in _SCALES]
+        longest = [one.settings.inputs for one in ranked if not one.settings.feedback][:1]
+        for L in longest:
+            out += [Settings(0, L, "quadratic"), *(Settings(0, L, "tanh", width, scale) for scale in _SCALES)]
+        return [one for one in out if one.kind == "tanh" or self._fits(one)] if width > 10 else []
+
+    def _wide(self) -> list[Settings]:
+        """Return wider random features, where random features are among the best."""
+        random = [one for one in self.candidates if one.settings.kind == "tanh"]
+        if not random or self.many or self.records.steps < 5 * _WIDE:
+            return []
+        own = min(random, key=lambda one: one.error)
+        if own.error > 1.3 * self.best().error:
+            return []
+        return [own.settings._replace(width=_WIDE)]
+
+    def _steady(self, candidate: Candidate) -> bool:
+        """Return whether free runs with larger inputs stay within all bounds."""
+        settings, records = candidate.settings, self.records
+        if not settings.feedback:
+            return True
+        training = [series_of(records, piece, settings, training=True) for piece in self.pieces]
+        step = Step.of(settings, [one for one in training if one is not None], self.seed)
+        C = Sums.of(step, [one for one in training if one is not None]).solve(candidate.alpha)
+        if C is None:
+            return False
+        few = [piece._replace(end=min(piece.end, piece.begin + _STEADY_STEPS)) for piece in self.pieces]
+        tests = [one for piece in few if (one := series_of(records, piece, settings))]
+        larger = [one._replace(u=one.u[:1] + _LARGER * (one.u - one.u[:1])) for one in tests]
+        low, high = self.runner_limits
+        runs = Runner(step, self.runner_limits).run(larger, C)
+        return all(bool(((run > low) & (run < high)).all()) for run in runs)
+
+
+def _not_worse(one: Candidate, best: Candidate) -> bool:
+    excess = np.minimum(one.errors, _MOST) ** 2 - np.minimum(best.errors, _MOST) ** 2
+    return float(excess.mean()) <= float(excess.std(ddof=1)) / np.sqrt(len(excess))
+
+
+def fold_coefficients(
+    step: Step, series: Sequence[Series | None], folds: np.ndarray, alphas: Sequence[float]
+) -> np.ndarray:
+    """Return coefficients (K, A, F, c) of fits without each fold; NaN where a ridge is singular."""
+    sums = fold_sums(step, series, folds)
+    K = len(sums)
+    out = np.full((K, len(alphas), step.count, step.sizes[0]), np.nan)
+    for k in range(K):
+        others = total([own for j, own in enumerate(sums) if j != k])
+        for a, alpha in enumerate(alphas):
+            C = others.solve(alpha)
+            if C is not None:
+                out[k, a] = C
+    return out
+
+
+def fold_sums(step: Step, series: Sequence[Series | None], folds: np.ndarray) -> list[Sums]:
+    """Return the sums over the steps of each fold."""
+    own: list[list[Series]] = [[] for _ in range(int(folds.max()) + 1)]
+    for one, fold in zip(series, folds, strict=True):
+        if one is not None:
+            own[fold].append(one)
+    return [Sums.of(step, part) for part in own]
+
+
+def total(sums: Sequence[Sums]) -> Sums:
+    """Return the sum of all."""
+    found = Sums(sums[0].gram.copy(order="F"), sums[0].right.copy())
+    for own in sums[1:]:
+        found.gram[:] += own.gram
+        found.right[:] += own.right
+    return found

@@ -1,0 +1,284 @@
+"""The fit of a chosen step to all records: errors, bands and ranges from records left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from elmonet.errors import InputError
+from elmonet.forms.outputs import OutputForm
+from elmonet.marching.bands import HeldOutRuns
+from elmonet.marching.choice import FOLDS, Candidate, Search, find_rest, fold_sums, sample, total
+from elmonet.marching.fitted import FittedMarching, outside_range
+from elmonet.marching.records import Piece, RecordInputs, Records, cut, fold_numbers, series_of
+from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+from elmonet.metrics import reference_norms
+from elmonet.summary import Fact, percent
+from elmonet.uncertainty.error_estimate import ErrorEstimate
+from elmonet.uncertainty.novelty import TrainingRecord
+
+_COMPANIONS = 4  # fits without some records, whose runs tell how far small differences grow
+_HELD_OUT = 200  # records, or stretches, whose left-out runs tell errors and bands
+_ASIDE = 0.15  # part of the records without which suspects are judged
+_MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
+_BLOCK_STEPS = 200_000  # of such a block
+_MOST_WORK = 2e12  # products that the sums over many steps may take
+_USUAL = 0.9  # quantile, over training records, of how far one goes beyond the others
+_MOST_USUAL = 2.0  # largest factor by which a training record goes beyond the others that is called usual
+_AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
+
+
+def find_rest_of(records: Records) -> Records:
+    """Return records with what is taken to come before them."""
+    few = sample(records)
+    known = find_rest(few)
+    if few is records:
+        return known
+    return replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
+
+
+def fit_records(
+    records: Records, inputs: RecordInputs, outputs: OutputForm, search: Search, best: Candidate
+) -> FittedMarching:
+    """Fit the chosen step to all records; errors and bands come from fits without some of them."""
+    settings, alpha = best.settings, best.alpha
+    known = search.records  # all records, or stretches of very long ones
+    many = records.steps > _MANY_STEPS
+    used = known
+    if not many:
+        used = replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)  # not cut
+    pieces = cut(used)
+    folds = fold_numbers(used, pieces, FOLDS)
+    training = [series_of(used, piece, settings, training=True) for piece in pieces]
+    series = [one for one in training if one is not None]
+    step = Step.of(settings, series, search.seed)
+    sums = fold_sums(step, training, folds)
+    whole = total(sums)
+    limits = used.limits
+    facts = [] if not many else [_stream(step, records, used, whole)]
+    C = _solved(whole, alpha)
+    K = len(sums)
+    companions = np.stack([_solved(_without(sums, {k}), alpha) for k in range(min(_COMPANIONS, K))])
+    runner = Runner(step, limits)
+    without = _without_folds(sums, alpha)
+    given = (used, outputs, pieces, without[folds], runner)
+    rest = _judged(_held_out(*given, known=used.from_rest), training, runner, alpha)
+    started = None
+    if not used.from_rest and settings.feedback:
+        started = _held_out(*given, known=True)
+    estimate = ErrorEstimate.of(
+        rest.errors,
+        "held out",
+        independent=rest.independent,
+        components=tuple(zip(outputs.component_names, map(float, rest.component_errors), strict=False)),
+    )
+    facts += _facts(search, best, len(pieces) != len(records.u), many)
+    ranges, usual = _ranges(step, series)
+    return FittedMarching(
+        inputs=inputs,
+        outputs=outputs,
+        estimate=estimate,
+        step=step,
+        coefficients=C,
+        companions=companions,
+        limits=limits,
+        rest=used.rest,
+        level=np.asarray(used.level),
+        from_rest=used.from_rest,
+        dt=records.dt,
+        t0=records.t0,
+        ranges=ranges,
+        usual=usual,
+        alpha=alpha,
+        amplification=_amplification(runner, series, C),
+        n=len(records.u),
+        started_error=None if started is None else float(np.mean(started.errors)),
+        leaderboard=tuple(search.leaderboard(best)),
+        facts=tuple(facts),
+        held_out=rest,
+        started=started,
+    )
+
+
+def training_record(records: Records, inputs: RecordInputs) -> TrainingRecord:
+    """Return what is kept of the training inputs; nothing of very many steps."""
+    if records.steps > _MANY_STEPS:
+        return TrainingRecord()
+    T = inputs.steps
+    rows = np.zeros((len(records.u), T, inputs.channels))
+    for row, u in zip(rows, records.u, strict=True):
+        row[: len(u)] = u
+    return TrainingRecord.of(np.hstack([rows.reshape(len(rows), -1), records.parameters]))
+
+
+def _solved(sums: Sums, alpha: float) -> np.ndarray:
+    """Return coefficients, with a larger ridge where this one is singular."""
+    for power in range(8):
+        C = sums.solve(alpha * 10.0**power)
+        if C is not None:
+            return C
+    raise InputError("the features of these records are singular: are inputs and outputs constant?")
+
+
+def _without(sums: Sequence[Sums], folds: set[int]) -> Sums:
+    return total([own for k, own in enumerate(sums) if k not in folds] or list(sums))
+
+
+def _without_folds(sums: Sequence[Sums], alpha: float) -> np.ndarray:
+    """Return coefficients (K, 1 + companions, F, c) of fits without each fold, and without one more."""
+    K, out = len(sums), []
+    for k in range(K):
+        others = [(k + 1 + j) % K for j in range(min(_COMPANIONS, K - 1))] if K > 2 else []
+        out.append([_solved(_without(sums, {k, other}), alpha) for other in (k, *others)])
+    return np.array(out)
+
+
+def _held_out(
+    records: Records,
+    outputs: OutputForm,
+    pieces: list[Piece],
+    without: np.ndarray,
+    runner: Runner,
+    *,
+    known: bool,
+) -> HeldOutRuns:
+    """Run pieces freely by fits (n, A, F, c) without their fold, the first of each, and their companions."""
+    settings = runner.step.settings
+    some = np.unique(np.linspace(0, len(pieces) - 1, min(len(pieces), _HELD_OUT)).astype(int))
+    tests = [(int(i), series_of(records, pieces[i], settings, known=known)) for i in some]
+    kept = [i for i, one in tests if one is not None]
+    series: list[Series] = [one for _, one in tests if one is not None]
+    runs = runner.run_each(series, without[kept])
+    T, c = max(piece.end - piece.begin for piece in pieces), runner.step.sizes[0]
+    truth, predicted, distance = (np.full((len(kept), T, c), np.nan) for _ in range(3))
+    sizes = np.ones(c) if outputs.sizes is None else outputs.sizes
+    each, norms = np.empty((len(kept), c)), np.empty((len(kept), c))
+    for row, (i, one, run) in enumerate(zip(kept, series, runs, strict=True)):
+        own = slice(pieces[i].end - pieces[i].begin - run.shape[1], pieces[i].end - pieces[i].begin)
+        true = one.s[settings.outputs :]
+        truth[row, own], predicted[row, own] = true, run[0]
+        distance[row, own] = np.sqrt(np.mean((run[1:] - run[0]) ** 2, axis=0)) if len(run) > 1 else 0.0
+        each[row] = np.mean((run[0] - true) ** 2, axis=0)
+        norms[row] = np.mean(records.s[pieces[i].record] ** 2, axis=0)
+    errors = np.sqrt(each @ sizes**2) / reference_norms(np.sqrt(norms @ sizes**2))
+    relative = [np.sqrt(each[:, j]) / reference_norms(np.sqrt(norms[:, j])) for j in range(c)]
+    components = np.mean(relative, axis=1)
+    record = np.array([pieces[i].record for i in kept])
+    begins = np.array([pieces[i].begin for i in kept])
+    whole = len(pieces) == len(records.u)
+    numbers = records.groups[record] if whole else np.arange(len(kept))
+    return HeldOutRuns(record, begins, truth, predicted, distance, errors, components, numbers, errors)
+
+
+def _judged(
+    held: HeldOutRuns, training: Sequence[Series | None], runner: Runner, alpha: float
+) -> HeldOutRuns:
+    """Judge records by a fit without the worst of them, which bend a fit that has seen them."""
+    step, series = runner.step, [one for one in training if one is not None]
+    if len(series) != len(held.errors) or len(series) < 8:
+        return held
+    aside = np.argsort(-held.errors)[: max(1, round(_ASIDE * len(series)))]
+    C = _solved(Sums.of(step, [one for i, one in enumerate(series) if i not in set(aside.tolist())]), alpha)
+    h, judged = step.settings.outputs, held.errors.copy()
+    for i, run in enumerate(runner.run(series, C)):
+        true = series[i].s[h:]
+        judged[i] = np.sqrt(np.mean((run - true) ** 2) / (np.mean(true**2) or 1.0))
+    return replace(held, judged=judged)
+
+
+def _ranges(step: Step, series: Sequence[Series]) -> tuple[np.ndarray, float]:
+    """Return the range (2, m) of the coordinates, and how far a piece usually goes beyond the others'."""
+    ends = np.array([(Z.min(axis=0), Z.max(axis=0)) for Z in step.coordinates(series)])
+    ranges = np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
+    if len(ends) < 2:
+        return ranges, 1.0
+    low, high = np.sort(ends[:, 0], axis=0), np.sort(ends[:, 1], axis=0)
+    beyond = []
+    for own in ends:  # the range of the others: the next least, where this one is the least
+        least = np.where(own[0] <= low[0], low[1], low[0])
+        others = np.stack([least, np.where(own[1] >= high[-1], high[-2], high[-1])])
+        beyond.append(float(outside_range(own, others).max()))
+    return ranges, float(np.clip(np.quantile(beyond, _USUAL), 1.0, _MOST_USUAL))
+
+
+def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> float:
+    """Return the rate at which small disturbances of free runs grow, per step."""
+    settings = runner.step.settings
+    if not settings.feedback:
+        return 0.0
+    steps = min(1000, min(len(one.u) for one in series) - settings.inputs + 1)
+    few = [one._replace(u=one.u[: steps + settings.inputs - 1]) for one in series[:20]]
+    size = 1e-7 * float(np.sqrt(np.mean([np.mean(one.s**2) for one in few]))) or 1e-7
+    moved = [one._replace(s=one.s + size) for one in few]
+    apart = [
+        np.abs(a - b).mean(axis=1) for a, b in zip(runner.run(few, C), runner.run(moved, C), strict=True)
+    ]
+    logs = np.log(np.maximum(np.array(apart), 1e-300) / size)
+    valid = (logs > -18) & (logs < 10)  # above rounding, and below the size of the outputs
+    pairs = [(row, ok) for row, ok in zip(logs, valid, strict=True) if ok.sum() > 4]
+    rates = [np.polyfit(np.flatnonzero(ok), row[ok], 1)[0] for row, ok in pairs]
+    return float(np.median(rates)) if rates else 0.0
+
+
+def _stream(step: Step, records: Records, used: Records, whole: Sums) -> Fact:
+    """Replace sums over stretches by sums over all steps, in blocks, or over as many as time allows."""
+    whole.gram[:], whole.right[:] = 0.0, 0.0
+    blocks = [
+        Piece(i, k, min(len(u), k + _BLOCK_STEPS))
+        for i, u in enumerate(records.u)
+        for k in range(0, len(u), _BLOCK_STEPS)
+    ]
+    most = max(1, int(_MOST_WORK / step.count**2 / _BLOCK_STEPS))
+    some = np.unique(np.linspace(0, len(blocks) - 1, min(most, len(blocks))).astype(int))
+    blocks = [blocks[j] for j in some]
+    own, steps = replace(records, rest=used.rest, level=used.level, from_rest=False), 0
+    for piece in blocks:
+        one = series_of(own, piece, step.settings, training=True)
+        if one is None:
+            continue
+        steps += piece.end - piece.begin
+        for B, y in step.rows([one]):
+            whole.add(B, y)
+    return Fact("Steps", f"{steps} of {records.steps} were fitted, in blocks; errors are those of stretches")
+
+
+def _facts(search: Search, best: Candidate, stretches: bool, many: bool) -> list[Fact]:
+    """Return what else was tried, in words."""
+    facts = []
+    other = search.best_of(not best.settings.feedback)
+    if other is not None:
+        what = "without feedback" if best.settings.feedback else "with feedback"
+        why = "" if best.settings.feedback else ": noise in the outputs is an error of what a step sees"
+        facts.append(Fact("Compared", f"{what}, the error is {percent(other.error, 2)}{why}"))
+    if stretches and not many:
+        facts.append(Fact("Left out", "stretches of records, which are fewer than 10: trust errors less"))
+    later = _depends_on_later(search, best)
+    if later is not None:
+        facts.append(
+            Fact(
+                "Causality",
+                f"outputs depend on later inputs: with {_AHEAD} of them the error is {percent(later, 2)}. A "
+                "model of whole functions may be better",
+            )
+        )
+    return facts
+
+
+def _depends_on_later(search: Search, best: Candidate) -> float | None:
+    """Return the error of a linear model that sees later inputs, if it is much smaller."""
+    if best.error < 1e-3 or search.shortest < 8 * _AHEAD:
+        return None
+    records = search.records
+    ahead = replace(
+        records,
+        u=[np.concatenate([u[_AHEAD:], np.repeat(u[-1:], _AHEAD, axis=0)]) for u in records.u],
+        from_rest=False,
+    )
+    try:
+        other = Search(ahead, seed=search.seed)
+    except InputError:
+        return None
+    found = min(other.left_out(Settings(0, 6 * _AHEAD), (1e-8, 1e-4)), key=lambda one: one.error)
+    return found.error if found.error < _LATER * best.error else None

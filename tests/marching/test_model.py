@@ -1,0 +1,312 @@
+"""MarchingELMDeepONet on systems whose answers are known."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from elmonet import (
+    AutoELMDeepONet,
+    ExtrapolationWarning,
+    InputError,
+    MarchingELMDeepONet,
+    load,
+    problems,
+    relative_l2,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.FewFunctionsWarning")
+
+
+def respond(u, start=0.0, cubic=0.05):
+    """Return s(k) = 0.9 s(k-1) - cubic s(k-1)^3 + 0.2 u(k), from `start` before the record."""
+    s, last = np.empty_like(u), start
+    for k in range(u.shape[-1]):
+        last = 0.9 * last - cubic * last**3 + 0.2 * u[..., k]
+        s[..., k] = last
+    return s
+
+
+def forcing(n, T, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.normal(size=(n, T)), axis=1) * 0.3 + rng.normal(size=(n, T))
+
+
+def records(n=12, T=80, seed=0):
+    u = np.tanh(forcing(n, T, seed))
+    return u, respond(u)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    u, s = records()
+    return MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+
+
+@pytest.fixture(scope="module")
+def lists():
+    """Records of different lengths."""
+    lengths = [30, 80, 55, 41, 67, 90, 33, 77, 48, 60, 85]
+    u = [np.tanh(forcing(1, T, 100 + T)[0]) for T in lengths]
+    return u, [respond(one) for one in u]
+
+
+def test_a_nonlinear_system_is_found_and_runs_freely_for_any_length(fitted):
+    u, s = records(4, 300, seed=1)
+    assert fitted.step_ == "with feedback: the last output and the present input, cubic"
+    np.testing.assert_allclose(fitted.predict(u), s, rtol=0, atol=1e-6)
+    assert fitted.expected_error_ < 1e-6
+
+
+def test_amplification_of_a_linear_system_is_known():
+    u, _ = records()
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, respond(u, cubic=0.0))
+    assert model.amplification_ == pytest.approx(np.log(0.9), rel=1e-3)
+    assert "halve every 6.6 steps" in model.summary()
+
+
+def test_records_in_a_list(lists, tmp_path):
+    u, s = lists
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    found = model.predict(u)
+    assert isinstance(found, list)
+    for one, other in zip(found, s, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+    low, high = model.interval(u, 0.8)
+    assert all(a.shape == b.shape == c.shape for a, b, c in zip(low, high, s, strict=True))
+    assert model.score(u, s) > 0.999999
+    assert model.is_training_function(u).all()
+    assert not model.is_training_function([one[:-1] for one in u]).any()
+    new = [np.tanh(forcing(1, T, T)[0]) for T in (50, 75)]
+    assert str(model.calibration(new, [respond(one) for one in new]))
+    model.save(tmp_path / "model")
+    for one, other in zip(load(tmp_path / "model").predict(u), found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    array = model.predict(np.stack([u[0], u[0]]))
+    np.testing.assert_allclose(array[1], found[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_random_features_are_drawn_again_or_kept(tmp_path, weights):
+    u, s = records(12, 60)
+    model = MarchingELMDeepONet(memory=(2, 2), random_state=3).fit(u, s + 0.3 * np.abs(s))
+    step = model._fitted().step
+    assert step.settings.kind == "tanh"
+    model.save(tmp_path / "model", weights=weights)
+    again = load(tmp_path / "model")
+    assert (again._fitted().step.stored is not None) == weights
+    np.testing.assert_array_equal(again.predict(u), model.predict(u))
+
+
+def test_calibration_warns_of_training_records(lists):
+    u, s = lists
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    with pytest.warns(match="training functions"):
+        model.calibration(u, s)
+
+
+def test_auto_takes_lists_of_records(lists):
+    u, s = lists
+    model = AutoELMDeepONet(random_state=0).fit(u, s)
+    assert type(model.best_model_) is MarchingELMDeepONet
+    assert relative_l2(model.predict(u)[0], s[0]) < 1e-4
+    assert model.leaderboard_[0]["error"] < 1e-4
+    with pytest.raises(InputError, match="layers"):
+        AutoELMDeepONet(layers=1).fit(u, s)
+
+
+def test_one_record():
+    u, s = records(1, 600)
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
+    new, truth = records(1, 200, seed=3)
+    found = model.predict(new[0])
+    assert found.shape == (200,)
+    np.testing.assert_allclose(found, truth[0], rtol=0, atol=1e-4)
+    assert "stretches" in model.summary()
+
+
+def test_known_values_begin_a_run():
+    """Records that begin anywhere: from known values they are exact, from rest only later."""
+    rng = np.random.default_rng(4)
+    u = np.tanh(forcing(14, 80))
+    s = np.stack([respond(one, start) for one, start in zip(u, rng.normal(size=14), strict=True)])
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[:12], s[:12])
+    found = model.predict(u[12:], start=s[12:, :1])
+    np.testing.assert_array_equal(found[:, 0], s[12:, 0])
+    np.testing.assert_allclose(found, s[12:], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(model.predict(u[12:], start=s[12:, :5]), s[12:], rtol=0, atol=1e-5)
+    from_rest = np.abs(model.predict(u[12:]) - s[12:])
+    assert from_rest[:, 0].max() > 1e-2
+    assert from_rest[:, -1].max() < 1e-3
+    known, unknown = (model.interval(u[12:], 0.8, start=own) for own in (s[12:, :1], None))
+    assert (known[1] - known[0])[:, 1:10].mean() < 0.1 * (unknown[1] - unknown[0])[:, 1:10].mean()
+    assert "not from rest" in model.summary()
+    with pytest.raises(InputError, match="start must hold"):
+        model.predict(u[12:], start=np.zeros((2, 81)))
+
+
+def test_parameters_and_channels_and_components():
+    rng = np.random.default_rng(0)
+    a, b, k = np.tanh(forcing(12, 60)), np.tanh(forcing(12, 60, 1)), rng.uniform(0.5, 1.0, 12)
+    s = np.zeros((12, 60, 2))
+    last = np.zeros((12, 2))
+    for j in range(60):
+        change = np.stack([a[:, j] - last[:, 1], k * b[:, j] + 0.3 * last[:, 0]], axis=1)
+        last = 0.8 * last + 0.2 * change
+        s[:, j] = last
+    X = {"a": a, "b": b, "k": k}
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(X, s, np.arange(60.0))
+    assert relative_l2(model.predict(X), s) < 1e-6
+    stacked = np.stack([a, b], axis=-1)
+    one = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(stacked, s, np.arange(60.0))
+    assert one.predict(stacked[:, :30]).shape == (12, 30, 2)
+    in_lists = {"a": list(a), "b": list(b), "k": k}
+    listed = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(in_lists, list(s))
+    np.testing.assert_allclose(listed.predict(in_lists)[3], s[3], rtol=0, atol=1e-5)
+
+
+def test_delayed_outputs_without_feedback_are_a_filter():
+    """A finite impulse response, measured with noise: found without feedback, to its coefficients."""
+    rng = np.random.default_rng(2)
+    u = rng.normal(size=(12, 200))
+    response = np.array([0.0, 0.0, 1.0, 0.5, -0.3])
+    s = np.stack([np.convolve(one, response)[:200] for one in u])
+    noisy = s + 0.3 * rng.normal(size=s.shape)
+    model = MarchingELMDeepONet(random_state=0, time_budget=20).fit(u, noisy)
+    assert "without feedback" in model.step_
+    new = rng.normal(size=(3, 200))
+    truth = np.stack([np.convolve(one, response)[:200] for one in new])
+    assert relative_l2(model.predict(new), truth) < 0.1
+
+
+def test_runs_beyond_the_training_records_are_named_with_their_time(fitted):
+    u, _ = records(3, 80, seed=1)
+    u[1, 40:] *= 6
+    with pytest.warns(ExtrapolationWarning, match=r"1 of 3 inputs \(the first: row 1, from time 0\.5\d*\)"):
+        low, high = fitted.interval(u, 0.8)
+    width = high - low
+    assert np.isfinite(width).all()
+    assert width[1, -1] > 10 * width[1, 20]
+    assert (np.diff(width[1, 45:]) > 0).all()
+    assert fitted.novelty(u)[1] > 2 > 1.2 > fitted.novelty(u)[[0, 2]].max()
+
+
+def test_a_swapped_record_is_a_suspect():
+    u, s = records(14, 80)
+    s[5] = respond(np.tanh(forcing(1, 80, 99)))[0]
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    assert model.suspects().functions[0] == 5
+    assert "Suspects" in model.summary()
+
+
+def test_outputs_that_depend_on_later_inputs_are_told():
+    u = np.random.default_rng(0).normal(size=(12, 200))
+    later = np.concatenate([u[:, 5:], np.zeros((12, 5))], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MarchingELMDeepONet(memory=(2, 2), random_state=0).fit(u, later)
+    assert "depend on later inputs" in model.summary()
+
+
+def test_left_out_errors_are_those_of_refits():
+    """Each record left out, by a fit to the others with the same features."""
+    u, s = records(12, 60)
+    s = s + 0.01 * np.random.default_rng(0).normal(size=s.shape)
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    found = model._fitted()
+    held, step = found.held_out, found.step
+    from elmonet.marching.choice import FOLDS
+    from elmonet.marching.records import Records, cut, fold_numbers
+
+    own = Records(list(u[..., None]), list(s[..., None]), np.empty((12, 0)), np.arange(12), 1.0, 0.0)
+    folds = fold_numbers(own, cut(own), FOLDS)
+    for i in range(12):
+        rest = folds != folds[i]
+        past = np.concatenate([np.zeros((12, 1)), s[:, :-1]], axis=1)
+        Z = np.stack([past, u], axis=-1).reshape(-1, 2)
+        Z = ((Z - step.mean) / step.deviation).T
+        B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
+        A, y = B[:, rest].reshape(step.count, -1), (s - past)[rest].ravel()
+        norms = np.linalg.norm(A, axis=1)
+        A = A / norms[:, None]
+        C = np.linalg.solve(A @ A.T + found.alpha * np.eye(len(A)), A @ y) / norms
+        run, last = [], 0.0
+        for k in range(60):
+            z = (np.array([last, u[i, k]]) - step.mean) / step.deviation
+            last = last + step.features(z[:, None])[:, 0] @ C
+            run.append(last)
+        np.testing.assert_allclose(held.predicted[i, :, 0], run, rtol=0, atol=1e-6)
+        assert held.errors[i] == pytest.approx(
+            np.linalg.norm(np.array(run) - s[i]) / np.linalg.norm(s[i]), rel=1e-4
+        )
+
+
+def test_records_on_disk_are_read_in_blocks(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    u, s = records(1, 3000)
+    group = zarr.open_group(tmp_path / "records.zarr", mode="w")
+    for name, values in (("u", u[0]), ("s", s[0])):
+        group.create_array(name, shape=(3000,), chunks=(500,), dtype="f8")[:] = values
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(group["u"], group["s"])
+    new, truth = records(1, 200, seed=3)
+    np.testing.assert_allclose(model.predict(new), truth, rtol=0, atol=1e-4)
+
+
+def test_many_steps_in_blocks_are_one_fit(monkeypatch):
+    """Sums in blocks give the coefficients of one fit to all steps."""
+    from elmonet.marching import choice, fit
+
+    u, s = records(1, 9000)
+    whole = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
+    monkeypatch.setattr(choice, "_SEARCH_STEPS", 8000)
+    monkeypatch.setattr(fit, "_MANY_STEPS", 5000)
+    monkeypatch.setattr(fit, "_BLOCK_STEPS", 700)
+    blocks = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
+    assert "in blocks" in blocks.summary()
+    new, _ = records(2, 200, seed=3)
+    np.testing.assert_allclose(blocks.predict(new), whole.predict(new), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("u", "s", "points", "message"),
+    [
+        (np.zeros((3, 50)), np.zeros((3, 50)), np.arange(50.0) ** 2, "uniform time steps"),
+        (np.zeros((3, 40)), np.zeros((3, 50)), np.arange(50.0), "same times"),
+        (
+            [np.zeros(40), np.zeros(50)],
+            [np.zeros(40), np.zeros(50)],
+            [np.arange(40), 2 * np.arange(50)],
+            "same time step",
+        ),
+        ([np.zeros(4), np.zeros(5)], [np.zeros(4), np.zeros(6)], None, "different"),
+    ],
+)
+def test_what_is_no_record_is_refused(u, s, points, message):
+    with pytest.raises(InputError, match=message):
+        MarchingELMDeepONet().fit(u, s, points)
+
+
+def test_settings_are_checked():
+    u, s = records(4, 60)
+    for settings, message in (
+        ({"memory": (1, 2, 3)}, "pair"),
+        ({"feedback": "yes"}, "feedback"),
+        ({"memory": (0, 2), "feedback": True}, "at least one output"),
+        ({"memory": 0}, "whole number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            MarchingELMDeepONet(**settings).fit(u, s)
+    with pytest.raises(InputError, match="records in time"):
+        AutoELMDeepONet(layers=0, random_state=0).fit(u[:, :30], s[:, :30]).predict(u[:, :30], start=s[:, :2])
+
+
+def test_bands_hold():
+    data = problems.tanks(12, 40, n_steps=200, noise=0.02)
+    model = MarchingELMDeepONet(memory=(2, 2), random_state=0).fit(data.u_train, data.s_train)
+    rng = np.random.default_rng(0)
+    size = np.sqrt(np.mean((data.s_test - data.s_test[:, :1]) ** 2, axis=1, keepdims=True))
+    measured = data.s_test + 0.02 * size * rng.normal(size=data.s_test.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        low, high = model.interval(data.u_test, 0.9)
+    assert 0.8 < np.mean((low <= measured) & (measured <= high)) < 0.98
