@@ -305,7 +305,8 @@ class LargeFit:
     def _finish(self, best: FinishTrial, missing: str) -> tuple[ELMDeepONet, FinishTrial, int]:
         """Sum the best branch over all functions, choose alpha, leave each function out."""
         started, N = perf_counter(), self.source.functions
-        block_features = self._block_features(best.candidate, self._in_time(best))
+        best = replace(best, width=self._in_time(best))
+        block_features = self._block_features(best.candidate, best.width)
         with threadpool_limits(1):
             task: Any = SumTask(block_features, GramSums, self.held_out_functions)
             sums = self.source.reduce("summing up", task, until=self._until(_SUM_TIME))
@@ -417,7 +418,9 @@ class LargeFit:
         slowest = max(self.trials, key=lambda trial: trial.functions * trial.features**2)
         rate = slowest.seconds / (slowest.functions * slowest.features**2)
         left = max(self._until(0.9) - perf_counter(), 0.05 * self.budget)
-        return int(max(min(width, np.sqrt(left / (2 * rate * self.source.functions))), 50))
+        possible = np.sqrt(left / (2 * rate * self.source.functions))
+        tried = max(trial.width for trial in self.trials)  # fewer functions are better than fewer features
+        return int(min(width, max(possible, tried)))
 
     def _part(self, begin: float, end: float) -> Callable[[str, float, float], None]:
         return lambda what, done, total: self.report(what, begin + (end - begin) * done / total, 1.0)
