@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, load
-from elmonet.features import InfiniteWidth, Linear
+from elmonet.features import InfiniteWidth, Linear, Several
 from elmonet.forms.parts import InputPart, find_parts, spacing
 from elmonet.solve import Ridge
 
@@ -116,6 +116,14 @@ def test_logarithms_by_name():
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
         ELMDeepONet(**settings).fit(INPUTS, OUTPUTS, points=np.arange(5))
+
+
+def test_maps_of_several_inputs_see_them_as_they_are():
+    branch = Several({"wave": Linear(), "frequency": Linear()})
+    for wrong in ({"parts": PARTS}, {"metric": np.eye(21)}):
+        with pytest.raises(InputError, match="Several has a map for each input function"):
+            ELMDeepONet(branch, **wrong).fit(INPUTS, OUTPUTS, points=np.arange(5))
+    ELMDeepONet(branch, log_inputs={"frequency": True}).fit(INPUTS, OUTPUTS, points=np.arange(5))
 
 
 def test_a_single_array_has_no_names():

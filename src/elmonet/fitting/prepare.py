@@ -15,7 +15,7 @@ from elmonet.features.base import learns_from, seed_from
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
-from elmonet.forms.parts import parts_of_settings
+from elmonet.forms.parts import column_sizes, parts_of_settings
 from elmonet.forms.training import Training
 from elmonet.forms.transforms import Affine
 from elmonet.solve import Ridge, Solution
@@ -131,10 +131,18 @@ class FitSettings:
         """Return forms and parts ready for training data; `scale` is an input scaling from more functions."""
         solver = solver_or_default(self.solver)
         balanced = not isinstance(self.branch, Several)  # which has a map of its own for each input
+        parts = parts_of_settings(self.parts, self.log_inputs, training.inputs.whole_parts())
+        if not balanced and (
+            self.metric is not None or (parts and column_sizes(parts) != training.inputs.sizes)
+        ):
+            raise InputError(
+                "Several has a map for each input function, which sees it at all its sensors: give it no "
+                "metric, and no parts that split off an amplitude, have a period or differ from the inputs."
+            )
         inputs = training.inputs.prepared(
             training.X,
             training.counts,
-            parts=parts_of_settings(self.parts, self.log_inputs, training.inputs.whole_parts()),
+            parts=parts,
             metric=self.metric,
             scale=self.scale_inputs and scale is None,
             balanced=balanced,
