@@ -44,7 +44,8 @@ def fit(
         str, console.option("What to do with NaN in the outputs: raise or ignore.", "WORD")
     ] = "raise",
     time_budget: Annotated[
-        float | None, console.option("Time limit of the search.", "SECONDS", min=0)
+        float | None,
+        typer.Option("--time-budget", "--time", help="Time limit of the fit.", metavar="SECONDS", min=0),
     ] = None,
     groups: Annotated[
         str | None,
