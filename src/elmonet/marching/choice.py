@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from elmonet.errors import InputError
 from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
@@ -171,6 +172,8 @@ class Search:
         """Numbers of outputs, inputs and parameters."""
         return self.records.s[0].shape[1], self.records.u[0].shape[1], self.records.parameters.shape[1]
 
+    # Products are small: threads would wait for each other.
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
     def run(self) -> Candidate:
         """Try candidates, and return the one to take."""
         with_feedback, filters = self._memories()
@@ -184,6 +187,7 @@ class Search:
             self._try_all(self._wide())
         return self.chosen()
 
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
     def quick(self) -> Candidate:
         """Return the best of few cheap candidates; runs begin as `predict` begins them, at rest."""
         for own in (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from elmonet.errors import InputError
 from elmonet.forms.outputs import OutputForm
@@ -39,6 +40,7 @@ def find_rest_of(records: Records) -> Records:
     return replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def fit_records(
     records: Records, inputs: RecordInputs, outputs: OutputForm, search: Search, best: Candidate
 ) -> FittedMarching:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
 
 from elmonet.linalg import add_gram, product
 
@@ -300,7 +301,8 @@ class Runner:
         if coefficients.ndim == 3:
             each = np.ascontiguousarray(np.moveaxis(coefficients[order], 0, 2))
         shared = np.ascontiguousarray(coefficients.T) if each is None else None
-        self._march(U, S, q, lengths[order], shared, each)
+        with threadpool_limits(1, user_api="blas"):  # threads would wait for each other at each product
+            self._march(U, S, q, lengths[order], shared, each)
         out: list[Any] = [None] * n
         for column, i in enumerate(order):
             out[i] = S[h : h + lengths[i], :, column].copy()
