@@ -226,6 +226,8 @@ def test_ways_to_look_follow_from_the_data():
         "cnn",
         "patch5",
         "patch7",
+        "smooth0.48",
+        "smooth0.96",
     }
 
 

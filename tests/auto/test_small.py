@@ -134,7 +134,7 @@ def test_with_many_functions_groups_are_left_out_in_parts(darcy):
     found = errors_without_each(search, search.trials[0], parts=3)
     part = (np.random.default_rng(0).permutation(6) % 3)[groups]
     for k in range(3):
-        model = ELMDeepONet(Linear(), **search.transforms[0]).fit(
+        model = ELMDeepONet(Linear(), **search.transforms[0].settings(training.inputs)).fit(
             u[part != k], s[part != k], points=darcy.points, groups=groups[part != k]
         )
         errors = [relative_l2(model.predict(u[[i]]), s[[i]]) for i in np.flatnonzero(part == k)]

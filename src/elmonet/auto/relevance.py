@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 
 from elmonet.auto.candidates import Candidate, Transform
 from elmonet.auto.transformed_data import TransformedData, errors_of, spread_of
-from elmonet.forms.parts import InputPart, positive_by_nature, spacing
+from elmonet.forms.parts import InputPart, even_in_logarithms, positive_by_nature, spacing
 from elmonet.forms.training import Training
 from elmonet.linalg import product
 from elmonet.metrics import reference_norms
@@ -86,7 +86,7 @@ def learn_parts(
     first = []
     for part, own, logarithm in zip(parts, columns, logarithms, strict=True):
         of_nature = part.name not in fixed and positive_by_nature(own)
-        wide = of_nature and (logarithm or (own.max() > _WIDE * own.min() and _even_in_logarithms(own)))
+        wide = of_nature and (logarithm or (own.max() > _WIDE * own.min() and even_in_logarithms(own)))
         first.append(replace(part, logarithm=bool(wide or (logarithm and part.name in fixed))))
     outputs = replace(base, scale_inputs=True)
     few = TransformedData(some.of(np.arange(min(len(some.X), _FEW_FUNCTIONS))), outputs)
@@ -104,15 +104,6 @@ def learn_parts(
     best = _without_irrelevant(TransformedData(some, outputs), best)
     candidates = [Candidate(best.kernel, linear=linear).at(best.scale) for linear in (False, True)]
     return Relevance(replace(base, scale_inputs=True, parts=best.parts, metric=None), candidates)
-
-
-def _even_in_logarithms(values: np.ndarray) -> bool:
-    """Whether logarithms of values are spread more evenly, to both sides of their mean, than the values."""
-
-    def skewness(A: np.ndarray) -> float:
-        return float(abs(np.mean((A - A.mean()) ** 3)) / np.std(A) ** 3)
-
-    return skewness(np.log(values / values.max())) < skewness(values / values.max())
 
 
 def _without_irrelevant(data: TransformedData, best: _Scales) -> _Scales:

@@ -18,6 +18,7 @@ _NEIGHBOURS = 0.5  # correlation of neighbouring sensors of one function, at lea
 _SHORT = 8  # sensors of a function that lies side by side with numbers, at least
 _MAX_STRETCHES = 12  # parts found in an array without names
 _LOG_TAIL = 6.0  # standard deviations between the mean and the smallest logarithm of positive inputs, at most
+_FAR_FROM_ZERO = 0.05  # smallest positive value, relative to the largest, that cannot be zero by chance
 _FACTOR = 2.0  # ratio of the largest and the smallest value from which on logarithms are tried
 _SIZES_VARY = 3.0  # ratio of the 95 % and the 5 % quantile of amplitudes from which on they are split off
 _PERIODS = (2 * np.pi, 360.0)
@@ -101,7 +102,8 @@ class InputPart:
     def alternatives(self, values: np.ndarray) -> list[InputPart]:
         """Return the other ways in which the branch may see training values (N, size), of relevance one."""
         ways: list[dict[str, Any]] = [{}]
-        if positive_by_nature(values):
+        far_from_zero = values.min() > _FAR_FROM_ZERO * values.max()
+        if positive_by_nature(values) and (far_from_zero or even_in_logarithms(values)):
             ways.append({"logarithm": True})
         if self.size > 1 and sizes_vary(values, _SIZES_VARY):
             ways.append({"amplitude": True})
@@ -215,6 +217,18 @@ def positive_by_nature(X: np.ndarray) -> bool:
         return False
     logarithms = np.log(X)
     return bool(logarithms.mean() - logarithms.min() <= _LOG_TAIL * logarithms.std())
+
+
+def even_in_logarithms(values: np.ndarray) -> bool:
+    """Whether positive values spread more evenly to both sides of their mean in logarithms than as they are.
+
+    Numbers between zero and one do not, even if none of them happens to be near zero.
+    """
+
+    def skewness(A: np.ndarray) -> float:
+        return float(abs(np.mean((A - A.mean()) ** 3)) / np.std(A) ** 3)
+
+    return skewness(np.log(values / values.max())) < skewness(values / values.max())
 
 
 def sizes_vary(X: np.ndarray, factor: float) -> bool:
