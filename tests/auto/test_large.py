@@ -10,7 +10,7 @@ from elmonet.features.base import features
 from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnThreads, SumTask
 from elmonet.forms.training import understand
 from elmonet.solve.problem import Span
-from elmonet.solve.streamed import ridge_at, validated_ridge
+from elmonet.solve.streamed import ridge_at, ridge_from, validated_ridge
 from elmonet.solve.sums import GramSums
 
 pytestmark = pytest.mark.numerics
@@ -64,6 +64,17 @@ def test_alpha_is_the_best_of_a_fine_grid():
     assert found.error <= rough.error <= 1.05 * found.error
     assert len(rough.tried) < len(found.tried)
     assert near.error == pytest.approx(found.error, rel=2e-3)
+
+
+def test_an_alpha_that_is_too_small_for_more_functions_grows():
+    B = np.outer(np.ones(4), np.arange(1.0, 6))  # rank one: positive only with some alpha
+    sums = GramSums(4, 1)
+    sums.add(B, np.arange(5.0)[None])
+    with pytest.raises(np.linalg.LinAlgError):
+        ridge_at(sums, 1e-18)
+    alpha, _, C = ridge_from(sums, 1e-18)
+    assert 1e-18 < alpha < 1e-10
+    np.testing.assert_allclose(C @ B, (np.arange(5.0) @ B[0] / (B[0] @ B[0]) * B[0])[None], rtol=1e-6)
 
 
 def test_features_that_are_zero_raise():

@@ -38,7 +38,7 @@ from elmonet.linalg import product
 from elmonet.memory import available
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.problem import Span, lifted, power_of_two
-from elmonet.solve.streamed import ValidatedRidge, ridge_at, validated_ridge
+from elmonet.solve.streamed import ValidatedRidge, ridge_from, validated_ridge
 from elmonet.solve.sums import GramSums
 from elmonet.uncertainty.bands import Bands
 from elmonet.uncertainty.error_estimate import ErrorEstimate
@@ -313,7 +313,7 @@ class LargeFit:
         with self.source.all_threads():
             ridge = self._validated(sums, block_features, best.ridge.relative)
             block_features.add(sums, *block_features.rows(self.X[self.held], self.y[self.held]))
-            factor, C = ridge_at(sums, ridge.alpha)
+            alpha, factor, C = ridge_from(sums, ridge.alpha)
         task = LeftOutErrorsTask(block_features, factor.factor, C / self.g)
         errors, kind, residual = self._left_out(task, ridge, sums.functions)
         fair = errors[self._outside(block_features)] if len(errors) == N else errors
@@ -322,7 +322,7 @@ class LargeFit:
             rank_T=self.span.rank,
             condition=factor.condition,
             residual=residual,
-            alpha=ridge.alpha,
+            alpha=alpha,
             expected_error=float(np.mean(fair)),
             error_kind=kind,
             errors=errors if len(errors) <= _KEPT_ERRORS else None,
@@ -348,7 +348,7 @@ class LargeFit:
         settings: dict[str, Any] = {"missing": missing, "random_state": self.seed}
         settings |= self.transform.settings(self.inputs)
         branch, trunk = block_features.branch, POD(None if self.outputs.components else self.span.rank)
-        model = ELMDeepONet(branch, trunk, Ridge(ridge.alpha), **settings)._adopt(fitted)
+        model = ELMDeepONet(branch, trunk, Ridge(alpha), **settings)._adopt(fitted)
         error = solution.expected_error or 0.0
         seconds = perf_counter() - started
         done = replace(best, features=block_features.width, functions=sums.functions, error=error)

@@ -38,6 +38,7 @@ _N_COMPARED = 5  # alphas around the best by GCV that leave-one-out compares
 _EPS = float(np.finfo(np.float64).eps)
 _FIRST_ALPHA = 1e-8  # where the search for alpha by validation begins, relative to the mean of diag(B B')
 _ALPHA_STEPS = (100.0, 10.0, 10.0**0.5)  # factors from one alpha to the next, coarse to fine
+_LARGER = 3.0  # factor to the next alpha, where one is too small for the rounding of the sums
 _BETTER = 0.999  # an alpha is better if it reduces the error below this part
 
 
@@ -352,6 +353,20 @@ def validated_ridge(
     if C is None:
         raise LinAlgError("no ridge parameter makes the Gram sums positive: are all features zero?")
     return ValidatedRidge(relative * unit, relative, C, least, {a * unit: e for a, e in found.items()})
+
+
+def ridge_from(sums: GramSums, alpha: float) -> tuple[float, Cholesky, np.ndarray]:
+    """Return alpha, factor and coefficients as `ridge_at`, with the least of alpha, 3 alpha, ... that works.
+
+    An alpha that is just large enough for some sums may be too small once more functions are added to them.
+    """
+    while True:
+        try:
+            return alpha, *ridge_at(sums, alpha)
+        except LinAlgError:
+            if alpha > float(sums.BBt.diagonal().sum()):
+                raise
+            alpha *= _LARGER
 
 
 def ridge_at(sums: GramSums, alpha: float) -> tuple[Cholesky, np.ndarray]:
