@@ -1,11 +1,14 @@
 """Scales of parts by exact leave-one-out, their check, and the metric from gradients."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, load, relative_l2
-from elmonet.auto.candidates import Transform
+from elmonet.auto.candidates import Candidate, Transform
 from elmonet.auto.relevance import learn_parts, loo_objective
+from elmonet.auto.search import Search
 from elmonet.features import InfiniteWidth
 from elmonet.forms.training import understand
 
@@ -113,6 +116,18 @@ def test_parts_of_different_kinds(tmp_path):
     prediction = side_by_side.predict(np.column_stack([new["wave"], new["f"], new["T"]]))
     assert relative_l2(prediction[:, None], truth[:, None]) < 0.03
     assert "Give a dictionary of named arrays" in " ".join(side_by_side.summary().split())
+
+
+def test_a_metric_leaves_no_image():
+    """Families that see images are not tried with a metric."""
+    u = np.random.default_rng(0).normal(size=(30, 6, 6))
+    training = understand(AutoELMDeepONet(), u, u.reshape(30, -1)[:, :15] ** 2, POINTS)
+    search = Search(training, seed=0, time_budget=None, n_jobs=1, progress=None)
+    search.transforms.append(replace(search.transforms[0], metric=np.eye(36)[:, :5]))
+    last = len(search.transforms) - 1
+    families = ("patch3", "cnn", "smooth0.5", "rbf")
+    search._try([(last, Candidate(family, 0.5, width=20 * (family == "cnn"))) for family in families], 30)
+    assert [trial.candidate.family for trial in search.trials] == ["rbf"]
 
 
 def test_a_metric_finds_the_directions_that_matter():

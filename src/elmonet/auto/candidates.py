@@ -64,6 +64,11 @@ class Candidate:
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     @property
+    def sees_images(self) -> bool:
+        """Whether the family takes images only."""
+        return self.family == "cnn" or self.family.startswith(("patch", "smooth"))
+
+    @property
     def has_scale(self) -> bool:
         """Whether the family has a scale to choose."""
         return self.family not in ("none", "constant")

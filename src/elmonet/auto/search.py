@@ -329,6 +329,11 @@ class Search:
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         for transform in {transform for transform, _ in new}:
             _ = self.data(transform, functions).modes  # computed before threads ask for it
+        # A metric, or an amplitude that is split off, leaves no image.
+        flat = {transform for transform, _ in new if self.data(transform, functions).Z.ndim == 2}
+        new = [
+            (transform, branch) for transform, branch in new if not (transform in flat and branch.sees_images)
+        ]
         jobs = (delayed(self._evaluate)(transform, candidate, functions) for transform, candidate in new)
         if self.n_jobs == 1:
             found = [job[0](*job[1], **job[2]) for job in jobs]
