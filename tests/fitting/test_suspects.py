@@ -60,7 +60,6 @@ def test_spoilt_pairs_are_found_and_nearly_nobody_else(ode, kind, part, rng):
     assert len(found) <= len(bad) + 2
 
 
-@pytest.mark.numerics
 @pytest.mark.parametrize(
     ("kind", "part", "kernel", "least"),
     [
