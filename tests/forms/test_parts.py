@@ -126,6 +126,16 @@ def test_maps_of_several_inputs_see_them_as_they_are():
     ELMDeepONet(branch, log_inputs={"frequency": True}).fit(INPUTS, OUTPUTS, points=np.arange(5))
 
 
+@pytest.mark.parametrize("wrong", [np.eye(5), np.ones(22), np.full((22, 2), np.nan)])
+def test_a_metric_has_a_row_for_each_column(wrong):
+    with pytest.raises(InputError, match=r"metric must be a matrix \(22, r\) of finite numbers"):
+        ELMDeepONet(parts=PARTS, metric=wrong).fit(INPUTS, OUTPUTS, points=np.arange(5))
+
+
+def test_one_relevance_is_a_number():
+    assert InputPart("k", 1, relevance=3.0).relevance == (3.0,)
+
+
 def test_a_single_array_has_no_names():
     with pytest.raises(InputError, match="a single array without a name"):
         ELMDeepONet(log_inputs={"k": True}).fit(WAVE, OUTPUTS, points=np.arange(5))

@@ -264,7 +264,10 @@ class Search:
         """
         ranked = self._ranked(self.rounds[0])
         best, plain = ranked[0], [trial for trial in ranked if trial.transform not in self._learned]
-        if best.transform not in self._learned or not plain or perf_counter() > self.deadline:
+        if best.transform not in self._learned or not plain:
+            return
+        if perf_counter() > self.deadline:  # what was not checked is not used
+            self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
             return
         rival = plain[0]
         scales = [rival.candidate.at(rival.candidate.scale * factor) for factor in _SCALES_AGAIN]

@@ -116,7 +116,16 @@ class InputForm:
         form = replace(self, parts=parts, scale=None, metric=None)
         if scale:
             form = form.scaled_by(standardise(form.seen(rows), weights, form.seen_sizes), balanced)
-        return form if metric is None else replace(form, metric=metric)
+        if metric is None:
+            return form
+        columns = form.seen(rows[:1]).size
+        metric = np.asarray(plain(metric))
+        if metric.ndim != 2 or len(metric) != columns or not np.isfinite(metric.astype(float)).all():
+            raise InputError(
+                f"metric must be a matrix ({columns}, r) of finite numbers, with a row for each column that "
+                f"the branch sees of an input; got an array of shape {metric.shape}."
+            )
+        return replace(form, metric=metric)
 
     @property
     def sizes(self) -> list[int] | None:

@@ -57,7 +57,8 @@ class InputPart:
             raise InputError(
                 f"the input {self.name!r} can have one of logarithm, amplitude and period; it has several."
             )
-        relevance = tuple(float(r) for r in self.relevance) or (1.0,) * self.groups
+        given = np.atleast_1d(np.asarray(self.relevance, float)).ravel()
+        relevance = tuple(given.tolist()) or (1.0,) * self.groups
         if len(relevance) != self.groups or not all(0 <= r < np.inf for r in relevance):
             count = "one number" if self.groups == 1 else "two numbers (shape, amplitude)"
             raise InputError(
