@@ -5,8 +5,8 @@ import pytest
 
 from elmonet import InputError
 from elmonet.interpolation import grid_points
-from elmonet.layered.features import Windows, box_of_offsets, resampled
 from elmonet.layered.grid import find_grid, find_periodic
+from elmonet.layered.windows import Windows, box_of_offsets, resampled
 
 pytestmark = pytest.mark.numerics
 
@@ -48,28 +48,39 @@ def test_each_axis_is_judged_by_itself(coefficients):
     assert find_periodic(grid, fields, True).periodic == (True, True)
 
 
+def seen_through(windows, fields, offsets, odd, everywhere):
+    """Windows (K, n, M) at all points: as such, or as a list of points."""
+    rows = None if everywhere else np.arange(windows.grid.size)
+    out = np.empty((len(offsets), len(fields), windows.grid.size))
+    return windows.gather(windows.extrapolated(fields, odd), offsets, rows, out)
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
 @pytest.mark.parametrize("n", [32, 64, 48, 45])
-def test_windows_of_periodic_fields_on_any_resolution(coefficients, n):
+def test_windows_of_periodic_fields_on_any_resolution(coefficients, n, everywhere):
     x, own = np.linspace(0, 1, 32, endpoint=False), np.linspace(0, 1, n, endpoint=False)
     training = find_periodic(find_grid(x[:, None])[0], waves(x, coefficients)[:, None], True)
     grid, _ = training.of_same_domain(own[:, None])
     offsets = box_of_offsets((3,), (2,))
-    seen = Windows(grid, training, (6,)).gather(waves(own, coefficients), offsets, np.arange(n), False)
+    windows, fields = Windows(grid, training, (6,)), waves(own, coefficients)
+    seen = seen_through(windows, fields, offsets, False, everywhere)
     for k, offset in enumerate(offsets[:, 0]):
-        np.testing.assert_allclose(seen[:, :, k], waves(own + offset / 32, coefficients), atol=1e-11)
+        np.testing.assert_allclose(seen[k], waves(own + offset / 32, coefficients), atol=1e-11)
 
 
+@pytest.mark.parametrize("everywhere", [True, False])
 @pytest.mark.parametrize("n", [21, 41, 33])
-def test_windows_continue_straight_lines_across_borders(n):
+def test_windows_continue_straight_lines_across_borders(n, everywhere):
     # 1 + 2 x + 3 y is its own odd reflection at every border, and its own spline.
     training, _ = find_grid(grid_points([np.linspace(0, 1, 11)] * 2))
     axes = [np.linspace(0, 1, n)] * 2
     grid, _ = training.of_same_domain(grid_points(axes))
     x, y = np.meshgrid(*axes, indexing="ij")
     offsets = box_of_offsets((2, 1), (1, 1))
-    seen = Windows(grid, training, (2, 1)).gather((1 + 2 * x + 3 * y)[None], offsets, np.arange(n * n), True)
+    windows = Windows(grid, training, (2, 1))
+    seen = seen_through(windows, (1 + 2 * x + 3 * y)[None], offsets, True, everywhere)
     wanted = 1 + 2 * (x.reshape(-1, 1) + offsets[:, 0] / 10) + 3 * (y.reshape(-1, 1) + offsets[:, 1] / 10)
-    np.testing.assert_allclose(seen[0], wanted, atol=1e-12)
+    np.testing.assert_allclose(seen[:, 0].T, wanted, atol=1e-12)
 
 
 def test_fields_at_the_points_of_another_grid(coefficients):

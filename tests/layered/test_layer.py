@@ -84,8 +84,8 @@ def test_coefficients_are_those_of_least_squares():
     Phi, t = RNG.standard_normal((200, 12)) * np.geomspace(1e-3, 1e3, 12), RNG.standard_normal((200, 2))
     sums, held_out = NormalEquations.empty(12, 2), NormalEquations.empty(12, 2)
     for rows in np.array_split(np.arange(150), 4):
-        sums.add(np.ascontiguousarray(Phi[rows]), t[rows])
-    held_out.add(np.ascontiguousarray(Phi[150:]), t[150:])
+        sums.add(np.ascontiguousarray(Phi[rows].T), t[rows].T)
+    held_out.add(np.ascontiguousarray(Phi[150:].T), t[150:].T)
     wanted = np.linalg.lstsq(Phi[:150], t[:150])[0]
     found = sums.solve(1e-13)
     assert found is not None
@@ -127,3 +127,15 @@ def test_exchanged_axes_on_a_grid_that_is_not_square():
     found = layer.update(Fields(new), fine)
     there = layer.update(Fields(np.swapaxes(new, 2, 3)), fine.exchanged)
     np.testing.assert_allclose(np.swapaxes(there, 2, 3), found, atol=1e-9)
+
+
+def test_products_of_symmetries():
+    fields, found = RNG.standard_normal((2, 1, 5, 5)), symmetries_of(periodic_grid(5, 5))
+    for a in found:
+        for b in found:
+            both = a.after(b)
+            if both is None:
+                assert not np.array_equal(a(b(fields)), b(a(fields)))
+            else:
+                np.testing.assert_array_equal(both(fields), a(b(fields)))
+                np.testing.assert_array_equal(both(both(fields)), fields)

@@ -107,6 +107,60 @@ def test_rollout_of_a_heat_step():
         np.testing.assert_allclose(found[:, step], (a[:3] * k2 ** (step + 1)) @ waves, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def forced_heat():
+    """A step of u_t = u_zz + f(z, t) + g, exact for f and g that are constant during the step."""
+    rng, h = np.random.default_rng(0), 1e-3
+    decay = np.exp(-(K**2) * h)
+    gain, waves = (1 - decay) / K**2, np.sin(np.outer(K, X))
+
+    def step(a, f, g, mean):
+        return decay * a + gain * f, mean + h * g
+
+    a, f, g, mean = rng.normal(size=(200, 3)), 30 * rng.normal(size=(200, 3)), *rng.normal(size=(2, 200))
+    new, new_mean = step(a, f, 30 * g, mean)
+    fields = {"f": f @ waves, "u": a @ waves + mean[:, None], "g": 30 * g}
+    model = LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0)
+    return model.fit(fields, new @ waves + new_mean[:, None], points=X), step, waves
+
+
+def test_rollout_with_a_forcing_and_a_parameter(forced_heat):
+    """Against the exact solution, with a forcing that moves and one that stays."""
+    model, step, waves = forced_heat
+    rng, n, steps = np.random.default_rng(1), 4, 60
+    a0, mean0, g = 0.5 * rng.normal(size=(n, 3)), 0.3 * rng.normal(size=n), 10 * rng.uniform(-1, 1, n)
+    moving = 15 * np.sin(0.2 * np.arange(steps)[:, None] + rng.uniform(0, 6, (n, 1, 3)))
+    for f in (moving, moving[:, 3]):
+        a, mean, truth = a0, mean0, []
+        for k in range(steps):
+            a, mean = step(a, f[:, k] if f.ndim == 3 else f, g, mean)
+            truth.append(a @ waves + mean[:, None])
+        found = model.rollout(a0 @ waves + mean0[:, None], steps, forcing={"g": g, "f": f @ waves})
+        np.testing.assert_allclose(found, np.stack(truth, axis=1), rtol=0, atol=1e-4)
+    each = model.rollout(
+        a0 @ waves + mean0[:, None],
+        steps,
+        forcing={"f": f @ waves, "g": np.repeat(g[:, None], steps, axis=1)},
+    )
+    np.testing.assert_array_equal(each, found)
+
+
+@pytest.mark.parametrize(
+    ("forcing", "message"),
+    [
+        (None, "inputs f, u, g: rollout needs the initial state"),
+        (np.zeros((2, 32)), r"give forcing=\{name: values\}"),
+        ({"f": np.zeros((2, 32))}, "all inputs but the state; this model has f, u, g, got f"),
+        ({"f": np.zeros((2, 32)), "h": np.zeros(2)}, "got f, h"),
+        ({"f": np.zeros((2, 4, 32)), "g": np.zeros(2)}, r"'f' must have the shape \(2, 5, 32\)"),
+        ({"u": np.zeros((2, 32)), "f": np.zeros((2, 32))}, "outputs are like its inputs"),
+    ],
+)
+def test_a_forcing_that_does_not_fit_is_refused(forced_heat, forcing, message):
+    with pytest.raises(InputError, match=message):
+        forced_heat[0].rollout(np.zeros((2, 32)), 5, forcing=forcing)
+
+
 def test_a_rollout_that_leaves_the_training_functions_stops():
     a = np.random.default_rng(0).standard_normal((100, 3))
     waves = np.sin(np.outer(K, X))
@@ -270,3 +324,34 @@ def test_at_any_points(model):
         model.predict(coarse[:, :20], points=X)
     with pytest.raises(InputError, match="shape of the predictions"):
         model.score(coarse, coarse[:, :-1])
+
+
+def poisson(n, size):
+    """Sums of sines u, and s with -Laplacian s = u and 0 on the boundary of the unit square."""
+    x = np.linspace(0, 1, size)
+    points, k = grid_points([x, x]), np.arange(1, 4)
+    waves = np.sin(np.pi * np.outer(k, x))
+    c = np.random.default_rng(3).standard_normal((n, 3, 3))
+    s = c / (np.pi**2 * (k[:, None] ** 2 + k**2))
+    u, s = (np.einsum("nij,ix,jy->nxy", A, waves, waves) for A in (c, s))
+    return u, s.reshape(n, -1), points
+
+
+def test_a_model_that_smooths_is_a_model_like_others(tmp_path):
+    u, s, points = poisson(80, 9)
+    # Without the time to choose settings: the inverse Laplacian is the first choice.
+    model = LayeredELMDeepONet("nothing", layers=1, width=20, time_budget=1e-3, random_state=0)
+    model.fit(u, s, points=points)
+    assert "Smoothing:       inverse Laplacian (zero)" in model.summary()
+    new = u[:5] * 0.9
+    model.save(tmp_path / "model.elmonet")
+    again = load(tmp_path / "model.elmonet")
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    low, high = again.interval(new)
+    assert np.all(low <= model.predict(new))
+    assert np.all(model.predict(new) <= high)
+    # Derivatives: the operator is nearly linear, and they are of the description in double precision.
+    change = model.jvp(new, u[5:10])
+    assert relative_l2(change, s[5:10]) < 0.05
+    v, t, fine = poisson(80, 17)
+    assert relative_l2(model.predict(v[:5], points=fine), t[:5]) < 0.05

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from elmonet.layered.features import LayerSettings, Windows, box_of_offsets, resampled
+from elmonet.layered.features import LayerSettings
 from elmonet.layered.grid import Grid
+from elmonet.layered.windows import Windows, box_of_offsets, resampled
 from elmonet.uncertainty.bands import BandErrorBars, Bands
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
 from elmonet.uncertainty.novelty import Novelty
@@ -258,4 +259,7 @@ class WindowNovelty:
 def _gathered(u: np.ndarray, windows: Windows, radius: Any, spacing: Any, at: np.ndarray) -> np.ndarray:
     """Return the windows (n, R, C K) of all channels at some points."""
     offsets = box_of_offsets(radius, spacing)
-    return np.concatenate([windows.gather(u[:, i], offsets, at, False) for i in range(u.shape[1])], axis=2)
+    out = np.empty((u.shape[1], len(offsets), len(u), len(at)))
+    for i, own in enumerate(out):
+        windows.gather(windows.extrapolated(u[:, i], False), offsets, at, own)
+    return np.moveaxis(out.reshape(-1, len(u), len(at)), 0, -1)

@@ -120,12 +120,15 @@ def fit_chain(
     images: tuple[Symmetry, ...] = (),
     all_layers: bool = False,
     deadline: float = np.inf,
+    limit: float = np.inf,
     tell: Any = None,
 ) -> Chain:
     """Fit layer after layer until held-out functions no longer gain.
 
     Some functions are held out of all layers; the errors are theirs. The layers are not refitted with them
     afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers.
+    Where the error exceeds `limit`, no layer follows; nor one that would end after the deadline if it took
+    as long as the last.
     """
     truth = data.s.reshape(len(data.s), -1)
     fields, sizes = Fields(data.u, data.first), reference_norms(function_norms(truth))
@@ -145,15 +148,15 @@ def fit_chain(
         residuals, true = (data.in_units(A).reshape(len(true), -1) for A in (s - true, true))
         return np.asarray(function_norms(residuals) / output_sizes(true))
 
-    last_errors = None
+    last_errors, took = None, 0.0
     before = error(held.s)
     for k, setting in enumerate(settings):
         begin = perf_counter()
-        if begin > deadline and k > 0:
+        if k > 0 and (begin + took > deadline or before > limit):
             break
         points = min(rows, data.grid.size)
         seen = LayerSamples(fields, data.s[rest], sizes[rest]), LayerSamples(held, data.s[held_out], norms)
-        if k > 0 and not all_layers:
+        if k > 0 and not all_layers and not setting.kernels:
             narrow = replace(setting, width=max(1, setting.width // _SCOUT))
             scout = fit_layer(narrow, seed + 1 + k, data.grid, *seen, max(1, points // 2))
             if error(held.after(scout.update(held, data.grid), 0).s) > _HOPELESS * before:

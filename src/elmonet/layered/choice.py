@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from time import perf_counter
 from typing import Any
 
@@ -17,30 +18,40 @@ from elmonet.layered.features import LayerSettings
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Grid, Symmetry, symmetries_of
+from elmonet.layered.smoothing import Boundary, Kernel
 from elmonet.metrics import relative_l2
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 
 # Trials, on few functions with few features.
 _TRIAL_FUNCTIONS = 300
+_TRIAL_VALUES = 300_000  # output values, which may be of fewer functions
+_FEWEST_TRIAL_FUNCTIONS = 80
 _TRIAL_WIDTH = 300  # random features
 _TRIAL_ROWS = 64  # points per function
 _CLOSE = 1.5  # starts with errors within this factor of the least are tried again
 _WIDER = 4  # with this many times as many features
+_OUT_OF_REACH = 30.0  # a chain whose error exceeds the limit by this factor does not come down to it
+_CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
 _MOST_VALUES_FOR_IMAGES = 1_000_000  # output values, above which symmetries are not worth their time
+_HEAT = 0.1  # width of the heat kernel that is tried, in units of the longest axis
+_PATTERNS = 16  # random features of the windows of u in products, where they help
+_SMOOTHED = 3  # one of so many random features is smoothed too
 
 # The chain.
 _MOST_LAYERS = 8
+_MOST_THAT_SMOOTH = 6  # as many layers of those that see far: the first ones gain nearly all
 _RADIUS = 31  # of a window of one axis, at most
 _WIDTH = 5000  # random features, for fields of one axis
 _WIDTH_OF_MORE = 1500  # and of more axes
 _FIRST_NARROWER = 4  # the first layer from zero has this many times fewer features, for fields of one axis
+_WIDTH_OF_SMOOTHING = 300  # and where kernels smooth them: benchmarks/layers.py gains nothing from more
 _ROWS_PER_FEATURE = 20  # values per random feature
 _FEWEST_FEATURES = 50
 _MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
 _FEWEST_ROWS = 8  # points of each image of a function
-_MOST_VALUES = 4_000_000  # output values to which layers are fitted
+_MOST_VALUES = 8_000_000  # output values to which layers are fitted
 _FEWEST_FUNCTIONS = 300  # to which they are fitted, however many values these have
 
 
@@ -71,8 +82,11 @@ class Plan:
 
     def with_width(self, width: int, first: int | None = None) -> Plan:
         """Return the plan with this many random features per layer; `first`: in a first layer from zero."""
-        begin = replace(self.first, width=first or width)
-        return replace(self, first=begin, other=replace(self.other, width=width))
+
+        def wide(settings: LayerSettings, width: int) -> LayerSettings:
+            return replace(settings, width=width, smoothed=width // _SMOOTHED if settings.kernels else 0)
+
+        return replace(self, first=wide(self.first, first or width), other=wide(self.other, width))
 
 
 def find_layer_data(
@@ -114,7 +128,8 @@ def fit_layers(
     starts : fitted global models, or None for a chain from zero.
     layers, width : as in `LayeredELMDeepONet`.
     seed : of the random features and of the held-out functions.
-    deadline : time after which no layer and no trial is started.
+    deadline : no layer and no trial is started that is expected to end later. One layer is fitted in any
+        case, with fewer features if time is short, unless `worth` is given.
     tell : called as ``tell(what, done, total)``.
     worth : give up if the error on few functions exceeds this part of the error of the last start.
     """
@@ -122,17 +137,25 @@ def fit_layers(
     first = [None if model is None else form.states(left_out_rows(model)[used]) for model in starts]
     trials = [replace(data, first=states) for states in first]
     best: int | None = 0
+    tried: Chain | None = None
     if len(trials) > 1 or worth < np.inf:
         tell("layers on few functions", 0, 1)
         limit = np.inf if worth == np.inf else worth * error_before(_few(trials[-1], seed), seed)
-        best = _best_start(trials, plan, seed, limit)
+        best, tried = _best_start(trials, plan, seed, limit, deadline)
     if best is None:
         return None
     data = trials[best]
     tell("settings on few functions", 0, 1)
-    plan = _choose_plan(data, plan, seed, deadline)
-    most = _MOST_LAYERS if layers is None else layers
-    widths = _default_width(form.grid, len(data.u)) if width is None else (width, width)
+    plan, tried = _choose_plan(data, plan, seed, deadline, tried)
+    smooths = bool(plan.other.kernels)
+    most = layers if layers is not None else _MOST_THAT_SMOOTH if smooths else _MOST_LAYERS
+    widths = _default_width(form.grid, len(data.u), smooths) if width is None else (width, width)
+    longer = _longer(data, plan, widths, tried, deadline)
+    if longer > 1 and worth < np.inf:
+        return None
+    if longer > 1:
+        own, begin = (max(min(w, _FEWEST_FEATURES), int(w / np.sqrt(longer))) for w in widths)
+        widths = own, begin
     done = 0
 
     def report(record: LayerRecord) -> None:
@@ -191,86 +214,174 @@ def _default_plan(grid: Grid) -> Plan:
         first = LayerSettings(window, (spacing,), window, widths=(0.1, 0.2), scale=0.8, **shared)
         return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=48)
     radius, products = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
-    other = LayerSettings(radius, (1,) * d, (1,) * d, products=products, differences=True, history=4)
-    return Plan(other, other, rows=128)
+    box: dict[str, Any] = {"products": products, "factors": products, "differences": True}
+    inverse = Kernel(_boundary(grid, "zero"))
+    other = LayerSettings(radius, (1,) * d, (1,) * d, **box, history=2, kernels=(inverse,))
+    return Plan(other, other, rows=200)
 
 
-def _default_width(grid: Grid, n: int) -> tuple[int, int]:
+def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
+    """Return the waves along each axis, with those of a border where it is not periodic."""
+    return tuple("periodic" if around else border for around in grid.periodic)
+
+
+def _default_width(grid: Grid, n: int, smooths: bool) -> tuple[int, int]:
     """Return the random features of a layer fitted to n functions, and of a first layer from zero."""
     one_axis = len(grid.shape) == 1
-    most = _WIDTH if one_axis else _WIDTH_OF_MORE
+    most = _WIDTH if one_axis else _WIDTH_OF_SMOOTHING if smooths else _WIDTH_OF_MORE
     width = int(max(_FEWEST_FEATURES, min(most, n * grid.size // _ROWS_PER_FEATURE)))
     return width, min(width, most // _FIRST_NARROWER) if one_axis else width
 
 
-def _alternatives(plan: Plan, grid: Grid) -> Iterator[list[Plan]]:
-    """Yield, for each setting in turn, the plans in which it is changed."""
+def _both(plan: Plan, **changes: Any) -> Plan:
+    return replace(plan, first=replace(plan.first, **changes), other=replace(plan.other, **changes))
 
-    def both(**changes: Any) -> Plan:
-        return replace(plan, first=replace(plan.first, **changes), other=replace(plan.other, **changes))
 
-    other = plan.other
-    if len(grid.shape) == 1:
-        for factor in (0.5, 2.0):
-            widths = tuple(factor * w for w in other.widths)
-            yield [replace(plan, other=replace(other, widths=widths))]
-        yield [replace(plan, other=replace(other, scale=2 * other.scale))]
-    else:
-        reach = min(grid.shape) // 8
-        yield [both(spacing=(h,) * len(grid.shape)) for h in (2, 4) if h <= reach]
-        yield [both(activation="tanh", scale=0.5)]
+def _other_widths(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    """Windows of half and of twice the width."""
+    widths = np.array(plan.other.widths)
+    for factor in (0.5, 2.0):
+        yield replace(plan, other=replace(plan.other, widths=tuple((factor * widths).tolist())))
+
+
+def _other_scale(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    yield replace(plan, other=replace(plan.other, scale=2 * plan.other.scale))
+
+
+def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    """No smoothing, and that with zero slopes at borders."""
+    yield _both(plan, kernels=(), factors=(), history=4)
+    if not all(grid.periodic):
+        yield _both(plan, kernels=(Kernel(_boundary(grid, "free")),))
+
+
+def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    """Further kernels: slopes along each axis, or a heat kernel."""
+    known, free = plan.other.kernels, _boundary(grid, "free")
+    if known:
+        yield _both(plan, kernels=(*known, *(Kernel(free, along=axis) for axis in range(len(free)))))
+        yield _both(plan, kernels=(*known, Kernel(known[0].boundary, 0.0, width=_HEAT)))
+
+
+def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    """Effective coefficients, which depend on the window, in products."""
+    if plan.other.kernels:
+        yield _both(plan, patterns=_PATTERNS)
+
+
+def _other_spacing(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    for h in (2, 4):
+        if h <= min(grid.shape) // 8:
+            yield _both(plan, spacing=(h,) * len(grid.shape))
+
+
+def _smooth_activation(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    yield _both(plan, activation="tanh", scale=0.5)
+
+
+# For each setting in turn, the plans in which it is changed.
+_CHANGES_OF_ONE = (_other_widths, _other_scale)
+_CHANGES_OF_MORE = (_other_kernels, _more_kernels, _other_spacing, _smooth_activation, _with_patterns)
 
 
 def _few(data: LayerData, seed: int) -> LayerData:
     """Return the few functions of trials; there, components count alike."""
-    some = np.random.default_rng(seed).permutation(len(data.u))[:_TRIAL_FUNCTIONS]
+    most = min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
+    some = np.random.default_rng(seed).permutation(len(data.u))[:most]
     return replace(data.of(some), units=None)
 
 
-def _trial(few: LayerData, plan: Plan, seed: int, width: int = _TRIAL_WIDTH) -> Chain:
-    """Fit a short chain of narrow layers."""
+def _trial(
+    few: LayerData,
+    plan: Plan,
+    seed: int,
+    width: int = _TRIAL_WIDTH,
+    *,
+    limit: float = np.inf,
+    deadline: float,
+) -> Chain:
+    """Fit a short chain of narrow layers; `limit` and `deadline` as in `fit_chain`."""
     return fit_chain(
         few,
         plan.with_width(width).settings(2 + (few.first is None), few.first is None),
         seed,
-        rows=min(plan.rows, _TRIAL_ROWS) // (1 + len(plan.symmetries)),
+        rows=_trial_rows(plan),
         images=plan.symmetries,
         all_layers=True,
+        deadline=deadline,
+        limit=limit,
     )
 
 
-def _best_start(starts: Sequence[LayerData], plan: Plan, seed: int, limit: float) -> int | None:
-    """Return the index of the start of least error on few functions; None if that exceeds the limit.
+def _trial_rows(plan: Plan) -> int:
+    return min(plan.rows, _TRIAL_ROWS) // (1 + len(plan.symmetries))
 
-    Starts that are close are tried again with more features.
+
+def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, deadline: float) -> float:
+    """Return how many times longer than there is time the first layer would take, from that of a trial.
+
+    The normal equations of p features at so many points take most of it.
+    """
+    if deadline == np.inf:
+        return 0.0
+    first, n = tried.records[0], len(data.u)
+    more = (widths[1] if data.first is None else widths[0]) - _TRIAL_WIDTH
+    features = max(1.0, (first.features + more) / first.features)
+    points = n * plan.rows_of_image(n) / (min(n, _TRIAL_FUNCTIONS) * _trial_rows(plan))
+    left = deadline - perf_counter()
+    return float(first.seconds * points * features**2 / left) if left > 0 else np.inf
+
+
+def _best_start(
+    starts: Sequence[LayerData], plan: Plan, seed: int, limit: float, deadline: float
+) -> tuple[int | None, Chain | None]:
+    """Return the index of the start of least error on few functions, and its chain; None beyond the limit.
+
+    Starts that are close are tried again with more features. The last start comes first: if time is short,
+    it is the only one.
     """
     few = [_few(data, seed) for data in starts]
-    errors = [_trial(data, plan, seed).error for data in few]
-    if min(errors) > limit:
-        return None
-    close = [i for i, error in enumerate(errors) if error <= _CLOSE * min(errors)]
-    if len(close) > 1:
-        errors = [
-            _trial(data, plan, seed, _WIDER * _TRIAL_WIDTH).error if i in close else np.inf
-            for i, data in enumerate(few)
-        ]
-    return int(np.argmin(errors))
+    chains: dict[int, Chain] = {}
+    until = perf_counter() + _CHOICE_SHARE * (deadline - perf_counter()) if deadline < np.inf else np.inf
+    took = 0.0
+    for i in reversed(range(len(few))):
+        begin = perf_counter()
+        if not chains or begin + took <= until:
+            chains[i] = _trial(few[i], plan, seed, limit=_OUT_OF_REACH * limit, deadline=deadline)
+            took = perf_counter() - begin
+    errors = {i: chain.error for i, chain in chains.items()}
+    if min(errors.values()) > limit:
+        return None, None
+    close = sorted(i for i, error in errors.items() if error <= _CLOSE * min(errors.values()))
+    if len(close) > 1 and perf_counter() + _WIDER**2 * took * len(close) <= until:
+        wider = _WIDER * _TRIAL_WIDTH
+        errors = {i: _trial(few[i], plan, seed, wider, deadline=deadline).error for i in close}
+    best = min(sorted(errors), key=errors.__getitem__)
+    return best, chains[best]
 
 
-def _choose_plan(data: LayerData, plan: Plan, seed: int, deadline: float) -> Plan:
-    """Return the plan of least error on few functions, changing one setting at a time until the deadline."""
+def _choose_plan(
+    data: LayerData, plan: Plan, seed: int, deadline: float, chain: Chain | None
+) -> tuple[Plan, Chain]:
+    """Return the plan of least error on few functions, and its chain; `chain` is that of the first plan.
+
+    One setting is changed at a time, in a part of the time until the deadline.
+    """
     few = _few(data, seed)
-    best, chain = plan, _trial(few, plan, seed)
-    for k in range(len(list(_alternatives(plan, data.grid)))):
-        for changed in list(_alternatives(best, data.grid))[k]:
-            if perf_counter() > deadline:
-                return best
-            other = _trial(few, changed, seed)
+    until = perf_counter() + _CHOICE_SHARE * (deadline - perf_counter()) if deadline < np.inf else np.inf
+    best, chain = plan, chain or _trial(few, plan, seed, deadline=until)
+    took = sum(record.seconds for record in chain.records)
+    for change in _CHANGES_OF_ONE if len(data.grid.shape) == 1 else _CHANGES_OF_MORE:
+        for changed in change(best, data.grid):
+            if perf_counter() + took > until:
+                return best, chain
+            other = _trial(few, changed, seed, deadline=until)
             if other.error < _BETTER * chain.error:
                 best, chain = changed, other
-    if perf_counter() > deadline or data.s.size > _MOST_VALUES_FOR_IMAGES:
-        return best
-    # Every image costs as much as the functions themselves: only the symmetry that holds best is used.
+    if perf_counter() > until or data.s.size > _MOST_VALUES_FOR_IMAGES:
+        return best, chain
+    # Every image costs as much as the functions themselves: only the symmetry that holds best is used;
+    # where layers smooth, which are narrow, two that commute, and their product.
     out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
     own = max(relative_l2(chain(out.u, out.first, out.grid), out.s), np.finfo(float).tiny)
 
@@ -280,5 +391,9 @@ def _choose_plan(data: LayerData, plan: Plan, seed: int, deadline: float) -> Pla
         return relative_l2(chain(symmetry(out.u), first, out.grid), symmetry(out.s)) / own
 
     ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
-    symmetry = min(ratios, key=lambda known: ratios[known])
-    return replace(best, symmetries=(symmetry,) if ratios[symmetry] < _SYMMETRY_HOLDS else ())
+    holds = sorted((s for s in ratios if ratios[s] < _SYMMETRY_HOLDS), key=lambda known: ratios[known])
+    pairs = combinations(holds, 2) if best.other.kernels else ()
+    for one, another in pairs:
+        if (both := one.after(another)) is not None:
+            return replace(best, symmetries=(one, another, both)), chain
+    return replace(best, symmetries=tuple(holds[:1])), chain

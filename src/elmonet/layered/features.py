@@ -3,114 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
+from elmonet.description import Graph
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.smoothing import Kernel
+from elmonet.layered.windows import Windows, box_of_offsets
 
-_ALIGNED = 1e-6  # part of a step, within which places are points of a grid
 _CONSTANT = 1e-9  # a column whose deviation is below this part of its size counts as constant
-
-
-def box_of_offsets(radius: Sequence[int], spacing: Sequence[int]) -> np.ndarray:
-    """Return offsets (K, d) in steps of the training grid: all of -radius, ..., radius times spacing."""
-    sides = [h * np.arange(-r, r + 1) for r, h in zip(radius, spacing, strict=True)]
-    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
-
-
-class Windows:
-    """Windows of fields: the values f(y + o) at points y of `grid`, for offsets o in steps of `training`.
-
-    Beyond a border, fields are extrapolated: inputs by their last value, outputs by the odd reflection
-    2 f(border) - f(mirrored), which keeps slopes. Between points, periodic fields are interpolated by their
-    Fourier series and others by cubic splines; at whole steps of `grid`, values are taken as they are.
-    """
-
-    def __init__(self, grid: Grid, training: Grid, reach: Sequence[int]):
-        self.grid = grid
-        self.ratio = np.array([h / own for h, own in zip(training.step, grid.step, strict=True)])
-        self.aligned = bool(np.all(np.abs(self.ratio - np.round(self.ratio)) < _ALIGNED))
-        # Points to extrapolate by, along each axis: none where it is periodic.
-        far = np.ceil(np.asarray(reach) * self.ratio - _ALIGNED).astype(int)
-        self.margin = np.where(grid.periodic, 0, far)
-        self._indices: dict[bytes, np.ndarray] = {}
-
-    def gather(self, fields: np.ndarray, offsets: np.ndarray, rows: np.ndarray, odd: bool) -> np.ndarray:
-        """Return the windows (n, R, K) of fields (n, *shape) at points `rows` (R,), as flat indices."""
-        padded = self._extrapolated(fields, odd)
-        if self.aligned:
-            index = self._index(offsets, padded.shape[1:])
-            return padded.reshape(len(fields), -1).take(index[rows], axis=1)
-        out = np.empty((len(fields), len(rows), len(offsets)))
-        shifted: dict[tuple[float, ...], np.ndarray] = {}
-        for k, offset in enumerate(offsets):
-            moved, key = padded, tuple[float, ...]()
-            for axis, o in enumerate(offset):  # shifts along the first axes are shared by many offsets
-                key = (*key, float(o))
-                if key not in shifted:
-                    shifted[key] = self._shifted(moved, axis, float(o))
-                moved = shifted[key]
-            out[:, :, k] = moved.reshape(len(fields), -1)[:, rows]
-        return out
-
-    def _extrapolated(self, fields: np.ndarray, odd: bool) -> np.ndarray:
-        if not self.margin.any():
-            return fields
-        margins = [(0, 0), *((m, m) for m in self.margin)]
-        if odd:
-            return np.pad(fields, margins, mode="reflect", reflect_type="odd")
-        return np.pad(fields, margins, mode="edge")
-
-    def _index(self, offsets: np.ndarray, padded: tuple[int, ...]) -> np.ndarray:
-        """Return flat indices (M, K) into extrapolated fields."""
-        key = offsets.tobytes()
-        if key not in self._indices:
-            steps = np.round(offsets * self.ratio).astype(int)
-            points = np.indices(self.grid.shape).reshape(len(padded), -1)
-            places = [
-                (p[:, None] + o[None] + m) % n
-                for p, o, m, n in zip(points, steps.T, self.margin, padded, strict=True)
-            ]
-            self._indices[key] = np.ravel_multi_index(places, padded)
-        return self._indices[key]
-
-    def _shifted(self, fields: np.ndarray, axis: int, offset: float) -> np.ndarray:
-        """Return f(y + offset) along an axis of extrapolated fields, at the points of the grid."""
-        places = np.arange(self.grid.shape[axis]) + self.margin[axis] + offset * self.ratio[axis]
-        return _interpolated(fields, axis + 1, places, self.grid.periodic[axis])
-
-
-def _interpolated(fields: np.ndarray, axis: int, places: np.ndarray, periodic: bool) -> np.ndarray:
-    """Return fields along an axis at places in units of its index."""
-    n = fields.shape[axis]
-    if np.all(np.abs(places - np.round(places)) < _ALIGNED):
-        index = np.round(places).astype(int)
-        return fields.take(index % n if periodic else np.clip(index, 0, n - 1), axis=axis)
-    if periodic:
-        # The Fourier series through n points, as a matrix: the sum over |k| < n/2 of
-        # exp(2 pi i k (x - j) / n) / n, where for even n the two halves of k = n/2 are joined as a cosine.
-        k = np.arange(1, (n - 1) // 2 + 1)
-        angle = 2 * np.pi * (places[:, None] - np.arange(n)) / n
-        matrix = 1 + 2 * np.cos(angle[..., None] * k).sum(axis=-1)
-        if n % 2 == 0:
-            matrix += np.cos(angle * (n // 2))
-        matrix /= n
-    else:
-        matrix = make_interp_spline(np.arange(n), np.eye(n), k=min(3, n - 1))(places)
-    return np.moveaxis(np.tensordot(fields, matrix, axes=(axis, 1)), -1, axis)
-
-
-def resampled(fields: np.ndarray, own: Grid, wanted: Grid) -> np.ndarray:
-    """Return fields (..., *own.shape) on another grid of the same domain, (..., *wanted.shape)."""
-    first = fields.ndim - len(own.shape)
-    for axis, points in enumerate(wanted.axes):
-        places = (points - own.start[axis]) / own.step[axis]
-        fields = _interpolated(fields, first + axis, places, own.periodic[axis])
-    return fields
+_CHUNK = 128  # random features that are evaluated at a time, so that they stay in the cache
 
 
 class Fields(NamedTuple):
@@ -131,6 +36,12 @@ class Fields(NamedTuple):
         """Return some of the functions."""
         s = None if self.s is None else self.s[rows]
         return Fields(self.u[rows], s, tuple(update[rows] for update in self.updates))
+
+    @property
+    def single(self) -> Fields:
+        """The fields in single precision."""
+        s = None if self.s is None else self.s.astype(np.float32)
+        return Fields(self.u.astype(np.float32), s, tuple(u.astype(np.float32) for u in self.updates))
 
     def image(self, symmetry: Symmetry) -> Fields:
         """Return their images under a symmetry."""
@@ -161,6 +72,11 @@ class LayerSettings:
     scale : of the random weights.
     differences : whether the window of s holds differences from its centre.
     history : number of updates that a layer sees.
+    kernels : by which products, and the windows of u in them, are smoothed: further features.
+    smoothed : number of random features that are smoothed too.
+    factors : radius of the windows of s in products; empty: `radius`.
+    patterns : number of random features of the windows of u alone that join them in products: what an
+        effective coefficient, which depends on a whole window, times a gradient looks like.
     """
 
     radius: tuple[int, ...]
@@ -173,6 +89,10 @@ class LayerSettings:
     scale: float = 1.0
     differences: bool = False
     history: int = 2
+    kernels: tuple[Kernel, ...] = ()
+    smoothed: int = 0
+    factors: tuple[int, ...] = ()
+    patterns: int = 0
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -180,12 +100,43 @@ class LayerSettings:
         return tuple(max(pair) * h for *pair, h in zip(self.radius, self.near, self.spacing, strict=True))
 
 
+class _Local(NamedTuple):
+    """What a layer sees at R points of n functions.
+
+    z : (columns, n, R), standardised columns: windows, coordinates, 1.
+    of_u, of_s : (., n, R), windows whose products are features, as they are.
+    """
+
+    z: np.ndarray
+    of_u: np.ndarray
+    of_s: np.ndarray
+
+    def products(self, out: np.ndarray) -> None:
+        """Write all products of the windows, (., n, R)."""
+        a, b = self.of_u, self.of_s
+        np.multiply(a[:, None], b[None], out=out.reshape(len(a), len(b), *out.shape[1:]))
+
+
+class _Shares(NamedTuple):
+    """The coefficients of features, for the c components of the result and of what each kernel smooths.
+
+    z, random, u : (., c (1 + kernels)), of the columns of z, of random features and of windows of u.
+    products : (c (1 + kernels), windows of u, windows of s).
+    """
+
+    z: np.ndarray
+    random: np.ndarray
+    u: np.ndarray
+    products: np.ndarray
+
+
 @dataclass(frozen=True)
 class LayerFeatures:
-    """The q features of a layer at any points: phi = [z, act(z A + b), products].
+    """The q features of a layer at any points: phi = [z, act(A'z + b), products, K_1 f, K_2 f, ...].
 
     z holds the window values of all channels, the coordinates along axes that are not periodic, and 1. Its
-    columns are standardised over the training functions.
+    columns are standardised over the training functions. The kernels K smooth f: the windows of u in
+    products, the products, and the first random features.
 
     Attributes
     ----------
@@ -209,10 +160,10 @@ class LayerFeatures:
         """Standardise the columns over some training functions."""
         s = 0 if fields.s is None else fields.s.shape[1]
         channels = fields.u.shape[1], s, s * len(fields.updates)
-        empty = cls(settings, seed, training, channels, np.zeros(0), np.ones(0))
-        z, _, _ = empty._columns(fields, empty.windows(training), np.arange(training.size))
-        mean, deviation = z.mean(axis=0), z.std(axis=0)
-        constant = deviation <= _CONSTANT * np.abs(z).max(axis=0)
+        empty = cls(replace(settings, patterns=0), seed, training, channels, np.zeros(1), np.ones(1))
+        z = empty._local(fields, empty.windows(training), None).z.reshape(empty._columns, -1)
+        mean, deviation = z.mean(axis=1), z.std(axis=1)
+        constant = deviation <= _CONSTANT * np.abs(z).max(axis=1)
         mean[-1] = 0  # the column of ones stays
         return cls(settings, seed, training, channels, mean, np.where(constant, 1.0, deviation))
 
@@ -220,30 +171,168 @@ class LayerFeatures:
         """Return the windows on a grid of the same domain."""
         return Windows(grid, self.training, self.settings.reach)
 
-    def __call__(self, fields: Fields, windows: Windows, rows: np.ndarray) -> np.ndarray:
-        """Return the features (n R, q) of n functions at the points `rows` (R,) of the windows' grid."""
-        z, of_u, of_s = self._columns(fields, windows, rows)
-        size, p = z.shape[1], self.settings.width
-        out = np.empty((len(z), size + p + sum(a.shape[1] for a in of_u) * sum(b.shape[1] for b in of_s)))
-        np.subtract(z, self.mean, out=z)
-        np.divide(z, self.deviation, out=z)
-        out[:, :size] = z
-        A, b = self.weights
-        random = np.matmul(z, A)
-        random += b
-        act = np.tanh if self.settings.activation == "tanh" else _relu
-        act(random, out=out[:, size : size + p])
-        column = size + p
-        for a in of_u:
-            for w in of_s:
-                for k in range(a.shape[1]):
-                    np.multiply(w, a[:, k : k + 1], out=out[:, column : column + w.shape[1]])
-                    column += w.shape[1]
+    @cached_property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The number of columns of z, of random features, of products, and of what each kernel smooths."""
+        of_u, of_s = self._factors
+        smoothed = of_u + of_u * of_s + self.settings.smoothed
+        return self._columns, self.settings.width, of_u * of_s, smoothed if self.settings.kernels else 0
+
+    @property
+    def size(self) -> int:
+        """The number q of features."""
+        columns, width, products, smoothed = self.counts
+        return columns + width + products + len(self.settings.kernels) * smoothed
+
+    def __call__(
+        self, fields: Fields, windows: Windows, rows: np.ndarray, kernels: Sequence[np.ndarray] = ()
+    ) -> np.ndarray:
+        """Return the features (q, n R) of n functions at points of the windows' grid.
+
+        Parameters
+        ----------
+        fields, windows : of the functions.
+        rows : (R,), the points, as flat indices.
+        kernels : the rows (R, M) of each kernel there, see `Kernel.rows`.
+        """
+        local = self._local(fields, windows, rows)
+        columns, p, products, smoothed = self.counts
+        out = np.empty((self.size, *local.z.shape[1:]))
+        out[:columns] = local.z
+        self._activate(local.z, slice(0, p), out=out[columns : columns + p])
+        local.products(out[columns + p : columns + p + products])
+        if smoothed:
+            sources = self._sources(fields, windows)
+            first = columns + p + products
+            for k, matrix in enumerate(kernels):
+                own = out[first + k * smoothed : first + (k + 1) * smoothed]
+                np.matmul(sources.reshape(-1, windows.grid.size), matrix.T, out=own.reshape(-1, len(rows)))
+        return out.reshape(self.size, -1)
+
+    def _sources(self, fields: Fields, windows: Windows) -> np.ndarray:
+        """Return what kernels smooth, (., n, M), at all points."""
+        local, r = self._local(fields, windows, None), self.settings
+        a, b = len(local.of_u), len(local.of_s)
+        out = np.empty((self.counts[3], *local.z.shape[1:]))
+        out[:a] = local.of_u
+        local.products(out[a : a + a * b])
+        self._activate(local.z, slice(0, r.smoothed), out=out[a + a * b :])
         return out
+
+    def readout(self, fields: Fields, windows: Windows, coefficients: np.ndarray) -> np.ndarray:
+        """Return the features times coefficients (q, c) at all points of the windows' grid, (n, c, *shape).
+
+        Features are multiplied by their coefficients before anything is summed over the domain: each kernel
+        smooths one field of each component, and no product is formed. It computes in the precision
+        of the fields.
+        """
+        local, dtype = self._local(fields, windows, None), fields.u.dtype
+        c, n, kernels = coefficients.shape[1], len(fields.u), self.settings.kernels
+        z, a, b = (part.reshape(len(part), n * windows.grid.size) for part in local)
+        shares = self._shares(coefficients)
+        total = shares.z.T.astype(dtype) @ z
+        total += shares.u.T.astype(dtype) @ a
+        for first in range(0, self.settings.width, _CHUNK):
+            some = slice(first, min(self.settings.width, first + _CHUNK))
+            total += shares.random[some].T.astype(dtype) @ self._activate(z, some)
+        # Products: (the window of u, times its coefficients) . the window of s.
+        for own, weights in zip(total, shares.products, strict=True):
+            if weights.size:
+                own += np.einsum("km,km->m", weights.T.astype(dtype) @ a, b)
+        parts = total.reshape(1 + len(kernels), c, n, *windows.grid.shape)
+        update = parts[0]
+        for part, kernel in zip(parts[1:], kernels, strict=True):
+            update += kernel(part, self.training)
+        return np.moveaxis(update, 0, 1)
+
+    def trace(self, graph: Graph, fields: TracedFields, windows: Windows, C: np.ndarray) -> list[int]:
+        """Write `readout` of one function as array operations: a value (M,) for each component."""
+        (far, near), r, M = self._offsets, self.settings, windows.grid.size
+        centre = np.arange(M)[None]
+        of_u = [windows.trace(graph, u, far, False) for u in fields.u]
+        of_s = [windows.trace(graph, s, far, True) for s in fields.s]
+        of_updates = [windows.trace(graph, update, near, True) for update in fields.updates]
+        blocks = of_u + of_s + of_updates
+        blocks += [(s, centre) for s in fields.s] if r.differences else []
+        coordinates = self._coordinates(windows.grid)
+        blocks.append((graph.constant(coordinates), np.arange(coordinates.size).reshape(M, -1).T))
+        z = _trace_columns(graph, blocks)
+        if r.differences:  # the centre is subtracted from the windows of s, and from nothing else
+            subtracted = [(0, np.full_like(index, -1)) for _, index in blocks]
+            for i, s in enumerate(fields.s, start=len(of_u)):
+                subtracted[i] = s, np.repeat(centre, len(far), axis=0)
+            z = graph.sum([z, graph.scale(_trace_columns(graph, subtracted), -1.0)])
+        z = graph.scale(z, 1 / self.deviation, before=self.mean, rows=M)
+        (A, b), shares = self.weights, self._shares(C)
+        p = r.width
+        random = graph.elementwise(graph.affine(z, A[:, :p].T, b[:p], M), r.activation)
+        parts = [graph.affine(z, shares.z.T, rows=M), graph.affine(random, shares.random.T, rows=M)]
+        if shares.u.size:
+            box = box_of_offsets(r.products, r.spacing)
+            factors = [windows.trace(graph, u, box, False) for u in fields.u]
+            if r.patterns:
+                patterns = graph.elementwise(graph.affine(z, A[:, p:].T, b[p:], M), r.activation)
+                factors.append((patterns, np.arange(M * r.patterns).reshape(M, -1).T))
+            u = _trace_columns(graph, factors)
+            parts.append(graph.affine(u, shares.u.T, rows=M))
+        if shares.products.size:
+            box = box_of_offsets(r.factors or r.radius, r.spacing)
+            seen = [windows.trace(graph, s, box, True) for s in fields.s]
+            last = of_updates[: len(fields.s)]
+            w = _trace_columns(graph, seen + last)
+            if r.differences:
+                taken = [(s, np.repeat(centre, len(box), axis=0)) for s in fields.s]
+                taken += [(0, np.full_like(index, -1)) for _, index in last]
+                w = graph.sum([w, graph.scale(_trace_columns(graph, taken), -1.0)])
+            ones = np.ones((1, shares.products.shape[2]))
+            mixed = [graph.product([graph.affine(u, own.T, rows=M), w]) for own in shares.products]
+            each = graph.concat([graph.affine(product, ones, rows=M) for product in mixed])
+            parts.append(graph.gather(each, np.arange(len(mixed) * M).reshape(-1, M).T))
+        total, found = graph.sum(parts), []
+        columns, c = shares.z.shape[1], C.shape[1]
+        own = [graph.gather(total, np.arange(M) * columns + i) for i in range(columns)]
+        for i in range(c):
+            smooth = [
+                kernel.trace(graph, own[c * k + i], windows.grid, self.training)
+                for k, kernel in enumerate(r.kernels, start=1)
+            ]
+            found.append(graph.sum([own[i], *smooth]))
+        return found
+
+    def _shares(self, coefficients: np.ndarray) -> _Shares:
+        """Sort the coefficients (q, c) of features by what they are multiplied by."""
+        (columns, p, products, smoothed), r = self.counts, self.settings
+        (a, b), c, K = self._factors, coefficients.shape[1], 1 + len(r.kernels)
+        ends = np.cumsum([columns, p, products, *[smoothed] * (K - 1)])
+        of_z, of_random, of_products, *of_sources = np.split(coefficients, ends[:-1])
+        z, random, u = (np.zeros((count, K, c)) for count in (columns, p, a))
+        weights = np.zeros((K, c, a, b))
+        z[:, 0], random[:, 0] = of_z, of_random
+        weights[0] = np.moveaxis(of_products.reshape(a, b, c), -1, 0)
+        for k, source in enumerate(of_sources, start=1):
+            u[:, k] = source[:a]
+            weights[k] = np.moveaxis(source[a : a + a * b].reshape(a, b, c), -1, 0)
+            random[: r.smoothed, k] = source[a + a * b :]
+        flat = [part.reshape(len(part), K * c) for part in (z, random, u)]
+        return _Shares(flat[0], flat[1], flat[2], weights.reshape(K * c, a, b))
+
+    def _activate(self, z: np.ndarray, some: slice, out: np.ndarray | None = None) -> np.ndarray:
+        """Return some of the random features (p, ...) of columns z (., ...)."""
+        A, b = (part.astype(z.dtype, copy=False) for part in self.weights)
+        flat = z.reshape(len(z), -1)
+        found = np.matmul(
+            A[:, some].T, flat, out=None if out is None else out.reshape(len(out), flat.shape[1])
+        )
+        found += b[some, None]
+        if self.settings.activation == "tanh":
+            np.tanh(found, out=found)
+        else:
+            np.maximum(found, 0, out=found)
+        return found.reshape(len(found), *z.shape[1:])
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """A (columns of z, p), normal times Gaussian windows, and b (p,), uniform."""
+        """A (columns of z, p), normal times Gaussian windows, and b (p,), uniform; patterns are the last."""
         if self.stored is not None:
             return self.stored
         r, rng = self.settings, np.random.default_rng(self.seed)
@@ -254,7 +343,12 @@ class LayerFeatures:
         for width, own in zip(r.widths, np.array_split(np.arange(r.width), len(r.widths)), strict=True):
             window = self._window(width)
             A[:, own] *= (r.scale / np.sqrt(np.sum(window**2)) * window)[:, None]
-        return A, b
+        if not r.patterns:
+            return A, b
+        seen = self.channels[0] * len(self._offsets[0])  # the windows of u come first
+        of_u = np.zeros((len(A), r.patterns))
+        of_u[:seen] = rng.standard_normal((seen, r.patterns)) * (r.scale / np.sqrt(seen))
+        return np.hstack([A, of_u]), np.append(b, rng.uniform(-1, 1, r.patterns) * r.scale)
 
     def _window(self, width: float) -> np.ndarray:
         """Return the weight of each column of z in a Gaussian window of a width; 0: all equal."""
@@ -267,35 +361,92 @@ class LayerFeatures:
             window[: len(offsets)] = np.exp(-((distance / width) ** 2) / 2)
         return window
 
-    @property
+    @cached_property
     def _offsets(self) -> tuple[np.ndarray, np.ndarray]:
         r = self.settings
         return box_of_offsets(r.radius, r.spacing), box_of_offsets(r.near, r.spacing)
 
-    def _columns(
-        self, fields: Fields, windows: Windows, rows: np.ndarray
-    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return z (n R, columns), and for products the windows of u and those of s."""
-        (far, near), r = self._offsets, self.settings
-        n, inputs = len(fields.u), [fields.u[:, i] for i in range(fields.u.shape[1])]
-        states = [] if fields.s is None else [fields.s[:, i] for i in range(fields.s.shape[1])]
-        updates = [update[:, i] for update in fields.updates for i in range(update.shape[1])]
+    @cached_property
+    def _columns(self) -> int:
+        """The number of columns of z."""
+        (far, near), (inputs, outputs, updates) = self._offsets, self.channels
+        coordinates = 1 + 2 * sum(not around for around in self.training.periodic)
+        centres = outputs if self.settings.differences else 0
+        return (inputs + outputs) * len(far) + updates * len(near) + centres + coordinates
 
-        def gathered(field: np.ndarray, offsets: np.ndarray, odd: bool) -> np.ndarray:
-            return windows.gather(field, offsets, rows, odd).reshape(n * len(rows), -1)
+    @cached_property
+    def _factors(self) -> tuple[int, int]:
+        """The number of window values of u, and of s and its last update, that products are made of."""
+        r, (inputs, outputs, updates) = self.settings, self.channels
+        if not r.products:
+            return 0, 0
+        of_s = outputs * len(box_of_offsets(r.factors or r.radius, r.spacing))
+        of_s += min(outputs, updates) * len(self._offsets[1])
+        of_u = inputs * len(box_of_offsets(r.products, r.spacing)) + r.patterns
+        return of_u if of_s or r.kernels else 0, of_s
 
-        centres = [state.reshape(n, -1)[:, rows].reshape(-1, 1) for state in states]
-        of_s = [gathered(state, far, True) for state in states]
-        if r.differences:
-            for window, centre in zip(of_s, centres, strict=True):
-                window -= centre
-        of_updates = [gathered(update, near, True) for update in updates]
-        columns = [gathered(u, far, False) for u in inputs] + of_s + of_updates
-        columns += centres if r.differences else []
-        columns.append(np.tile(self._coordinates(windows.grid)[rows], (n, 1)))
-        factors = of_s + of_updates[: len(states)] if r.products else []
-        of_u = [gathered(u, box_of_offsets(r.products, r.spacing), False) for u in inputs] if factors else []
-        return np.hstack(columns), of_u, factors
+    def from_pairs(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return coefficients (q, c) in the order of the features.
+
+        In files of version 0.2, those of products are sorted by pairs of channels of u and of s.
+        """
+        columns, p, products, _ = self.counts
+        (far, near), (inputs, outputs, updates) = self._offsets, self.channels
+        a, b = self._factors
+        channel = np.repeat(np.arange(inputs), a // max(1, inputs))
+        sizes = [len(far)] * outputs + [len(near)] * min(outputs, updates)
+        factor = np.repeat(np.arange(len(sizes)), sizes)[:b]
+        pair = (channel[:, None] * len(sizes) + factor).ravel()
+        found, first = coefficients.copy(), columns + p
+        found[first + np.argsort(pair, kind="stable")] = coefficients[first : first + products]
+        return found
+
+    def _local(self, fields: Fields, windows: Windows, rows: np.ndarray | None) -> _Local:
+        """Return what is seen at the points `rows`; None: at all points."""
+        (far, near), r, grid = self._offsets, self.settings, windows.grid
+        n, dtype = len(fields.u), fields.u.dtype
+        R = grid.size if rows is None else len(rows)
+        z = np.empty((self._columns, n, R), dtype)
+        of_u, of_s = (np.empty((count, n, R), dtype) for count in self._factors)
+        box = box_of_offsets(r.products, r.spacing) if len(of_u) else far[:0]
+        factors = box_of_offsets(r.factors or r.radius, r.spacing) if len(of_s) else far[:0]
+        done, u_done, s_done = 0, 0, 0
+        for i in range(fields.u.shape[1]):
+            padded = windows.extrapolated(fields.u[:, i], False)
+            windows.gather(padded, far, rows, z[done : done + len(far)])
+            windows.gather(padded, box, rows, of_u[u_done : u_done + len(box)])
+            done, u_done = done + len(far), u_done + len(box)
+        centres: list[np.ndarray] = []
+        for state in () if fields.s is None else np.moveaxis(fields.s, 1, 0):
+            padded = windows.extrapolated(state, True)
+            flat = state.reshape(n, -1)
+            centres.append(flat if rows is None else flat[:, rows])
+            for offsets, out in (
+                (far, z[done : done + len(far)]),
+                (factors, of_s[s_done : s_done + len(factors)]),
+            ):
+                windows.gather(padded, offsets, rows, out)
+                if r.differences:
+                    out -= centres[-1]
+            done, s_done = done + len(far), s_done + len(factors)
+        for k, update in enumerate(fields.updates):
+            for i in range(update.shape[1]):
+                own = z[done : done + len(near)]
+                windows.gather(windows.extrapolated(update[:, i], True), near, rows, own)
+                if k == 0 and len(of_s):
+                    of_s[s_done : s_done + len(near)] = own
+                    s_done += len(near)
+                done += len(near)
+        for centre in centres if r.differences else ():
+            z[done] = centre
+            done += 1
+        places = self._coordinates(grid).T
+        z[done:] = (places if rows is None else places[:, rows])[:, None]
+        z -= self.mean.astype(dtype)[:, None, None]
+        z /= self.deviation.astype(dtype)[:, None, None]
+        if u_done < len(of_u):
+            self._activate(z, slice(r.width, r.width + r.patterns), out=of_u[u_done:])
+        return _Local(z, of_u, of_s)
 
     def _coordinates(self, grid: Grid) -> np.ndarray:
         """Return columns (M, .): x and 1 - x^2 for each axis that is not periodic, x in [-1, 1]; and 1."""
@@ -310,5 +461,17 @@ class LayerFeatures:
         return np.stack([*columns, np.ones(grid.size)], axis=1)
 
 
-def _relu(x: np.ndarray, out: np.ndarray) -> None:
-    np.maximum(x, 0, out=out)
+class TracedFields(NamedTuple):
+    """Numbers of the values that hold what a layer sees: one (M,) for each channel, as in `Fields`."""
+
+    u: list[int]
+    s: list[int]
+    updates: list[int]
+
+
+def _trace_columns(graph: Graph, blocks: list[tuple[int, np.ndarray]]) -> int:
+    """Write columns side by side (M, .), each gathered from one value by its indices (K, M); -1 is 0."""
+    sources = list(dict.fromkeys(value for value, _ in blocks))
+    starts = dict(zip(sources, np.cumsum([0, *(graph.sizes[value] for value in sources)])[:-1], strict=True))
+    index = np.concatenate([np.where(index < 0, -1, index + starts[value]) for value, index in blocks])
+    return graph.gather(graph.concat(sources), index.T)

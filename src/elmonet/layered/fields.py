@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from elmonet.checks import coordinates, finite, plain
+from elmonet.description import Graph
 from elmonet.errors import InputError
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import Training, place_points
-from elmonet.layered.features import resampled
 from elmonet.layered.grid import Grid, find_grid, find_periodic
+from elmonet.layered.windows import resampled
 
 _MOST_NUMBERS = 32  # values of an input that is not a field; each becomes a constant channel
 _FEWEST_POINTS = 4  # along each axis
@@ -59,6 +60,26 @@ class FieldForm:
         u = grid.without_repeats(_channels(X, self.parts, grid, order))
         like = (-1, *[1] * len(grid.shape))
         return (u - self.shift.reshape(like)) / self.scale.reshape(like)
+
+    def trace_channels(self, graph: Graph, x: int) -> list[int]:
+        """Write `channels` on the training grid: from the user's inputs, flat, to one value each channel."""
+        found, at = [], 0
+        for part in self.parts:
+            size = prod(part.shape)
+            index = at + np.arange(size).reshape(part.channels, -1)
+            index = index[:, self.order] if part.is_field else np.tile(index, len(self.order))
+            index = self.grid.without_repeats(index.reshape(part.channels, *self.grid.given))
+            found += [graph.gather(x, own) for own in index]
+            at += size
+        scaled = zip(found, self.shift, self.scale, strict=True)
+        return [graph.scale(channel, 1 / size, before=middle) for channel, middle, size in scaled]
+
+    def trace_states(self, graph: Graph, rows: int) -> list[int]:
+        """Write `states`: from output rows to one value each component."""
+        c = max(1, self.outputs.components)
+        index = np.arange(c * len(self.order)).reshape(c, -1)[:, self.order]
+        index = self.grid.without_repeats(index.reshape(c, *self.grid.given))
+        return [graph.scale(graph.gather(rows, own), 1 / self.size) for own in index]
 
     def points_of(self, X: Any) -> int:
         """Return at how many points the user's inputs are known."""

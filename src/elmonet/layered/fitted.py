@@ -12,16 +12,18 @@ from sklearn.base import clone
 
 from elmonet.checks import coordinates
 from elmonet.data.scattered import Scattered
-from elmonet.errors import ExtrapolationWarning, InputError, LargeErrorWarning, warn
+from elmonet.description import Description, Graph
+from elmonet.errors import InputError, LargeErrorWarning
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.inputs import count_of
 from elmonet.forms.training import Training, is_list_of_points, place_points
 from elmonet.interpolation import interpolate
 from elmonet.layered.bands import ChainErrorBars, HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain
-from elmonet.layered.features import resampled
+from elmonet.layered.features import TracedFields
 from elmonet.layered.fields import FieldForm
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.windows import resampled
 from elmonet.summary import Fact, Summary, percent
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
@@ -126,6 +128,48 @@ class FittedChain(FittedModel):
             start = start if grid == form.grid else resampled(start, form.grid, grid)
         return self.chain.with_last_update(channels, start, grid)
 
+    def described(self, points: Any = None, steps: int | None = None) -> Description:
+        """Return the chain on its training grid as a list of array operations."""
+        form, grid, outputs = self.form, self.form.grid, self.outputs
+        where, shape = (None, None) if points is None else _common_points(points, outputs.points.shape[1])
+        ports = form.inputs.ports()
+        graph = Graph(sum(port.size for port in ports))
+        fields = TracedFields(form.trace_channels(graph, 0), [], [])
+        if self.first is not None:
+            first = self.first._fitted()
+            seen = first.inputs.trace_seen(graph, form.inputs.trace_rows(graph, 0))
+            rows = first.outputs.trace_values(graph, first.operator.trace(graph, seen), None)
+            fields = fields._replace(s=form.trace_states(graph, rows))
+        for layer in self.chain.layers:
+            update = layer.trace(graph, fields, grid)
+            if fields.s:
+                history = layer.features.settings.history * len(update)
+                s = [graph.sum(pair) for pair in zip(fields.s, update, strict=True)]
+                fields = TracedFields(fields.u, s, [*update, *fields.updates][:history])
+            else:
+                fields = fields._replace(s=update)
+        M, c = grid.size, len(fields.s)
+        index = grid.with_repeats(np.arange(M).reshape(grid.shape)).ravel()[np.argsort(form.order)]
+        between = None if where is None else _selected(outputs.points, where)
+        if between is not None and between.ndim == 1:
+            index = index[between]
+        z = graph.gather(graph.concat(fields.s), index + M * np.arange(c)[:, None])
+        if between is not None and between.ndim == 2:
+            z = graph.affine(z, interpolate(outputs.points, np.eye(len(index)), between), rows=c)
+        operations = graph.finished(outputs.trace_unpacked(graph, graph.scale(z, form.size)))
+        at = outputs.points if where is None else where
+        return Description(operations, ports, outputs.ports(shape), at, self.facts_to_export())
+
+    def flat_inputs(self, estimator: Any, X: Any) -> np.ndarray:
+        """Check inputs on the training grid; return them packed and flat."""
+        known_at = self.form.points_of(X)
+        if known_at != len(self.form.order):
+            raise InputError(
+                f"derivatives by the inputs are for inputs on the training grid of {len(self.form.order)} "
+                f"points; X is known at {known_at}."
+            )
+        return super().flat_inputs(estimator, X)
+
     def finish(self, z: np.ndarray, query: ChainQuery) -> Any:
         """Return what layers give on a grid as outputs in the user's shapes."""
         form = self.form
@@ -197,6 +241,8 @@ class FittedChain(FittedModel):
                 f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s"
             )
             choice.append(Fact(f"Layer {k}", text))
+        if kernels := chain.layers[-1].features.settings.kernels if chain.layers else ():
+            choice.append(Fact("Smoothing", "; ".join(map(str, kernels))))
         if self.symmetries:
             choice.append(Fact("Symmetries", f"{own['symmetries']}; found in the data"))
         details = before.details or (Fact("Outputs", self.outputs.describe()),)
@@ -228,34 +274,6 @@ class FittedChain(FittedModel):
                 "functions. Give functions with known outputs: model.report(path, X, y)."
             )
         return self.method.validation(self) or "Not known: too few functions were held out."
-
-    def rollout(self, estimator: Any, X: Any, steps: int) -> np.ndarray:
-        """Return states (n, steps, *shape) from X (n, *shape); NaN where the rollout has stopped."""
-        form = self.form
-        if len(form.parts) > 1 or form.parts[0].channels != max(1, form.outputs.components):
-            raise InputError(
-                "rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + h)."
-            )
-        state = self.query(estimator, X).X
-        shape, active = state.shape[1:], np.arange(len(state))
-        out = np.full((len(state), steps, *shape), np.nan)
-        for k in range(steps):
-            query = ChainQuery(state, form.grid, form.order)
-            outside = self.outside(query)
-            if outside.any():
-                warn(
-                    f"{int(outside.sum())} of {len(out)} functions are unlike the training functions after "
-                    f"{k} steps (the first: row {active[np.argmax(outside)]}). Their rollout stops there. "
-                    "Train on functions like these, or on more of them.",
-                    ExtrapolationWarning,
-                )
-                state, active = state[~outside], active[~outside]
-                query = ChainQuery(state, form.grid, form.order)
-            if not len(active):
-                break
-            state = np.asarray(self.finish(self.values(query), query)).reshape(len(active), *shape)
-            out[active, k] = state
-        return out
 
 
 def _common_points(points: Any, dimension: int) -> tuple[np.ndarray, tuple[int, ...]]:

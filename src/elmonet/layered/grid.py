@@ -188,6 +188,16 @@ class Symmetry:
         fields = np.swapaxes(fields, -1, -2) if self.exchanged else fields
         return -fields if self.sign < 0 else fields
 
+    def after(self, other: Symmetry) -> Symmetry | None:
+        """Return the product with another; None if it is no reflection, or depends on their order."""
+        back = self.reversed[::-1] if other.exchanged else self.reversed
+        there = other.reversed[::-1] if self.exchanged else other.reversed
+        exchanged = self.exchanged != other.exchanged
+        flips = tuple(a != b for a, b in zip(other.reversed, back, strict=True))
+        if flips != tuple(a != b for a, b in zip(self.reversed, there, strict=True)):
+            return None
+        return Symmetry(flips, exchanged, self.sign * other.sign)
+
     def __str__(self) -> str:
         parts = [f"axis {axis + 1} reversed" for axis, back in enumerate(self.reversed) if back]
         parts += ["axes exchanged"] if self.exchanged else []
@@ -198,7 +208,7 @@ class Symmetry:
 def symmetries_of(grid: Grid) -> list[Symmetry]:
     """Return the symmetries to test on a grid, each by itself."""
     d = len(grid.shape)
-    square = d == 2 and grid.shape[0] == grid.shape[1]
+    square = d == 2 and grid.shape[0] == grid.shape[1] and grid.periodic[0] == grid.periodic[1]
     flips = [tuple(axis == i for axis in range(d)) for i in range(d)]
     found = [Symmetry(flip, sign=sign) for flip, sign in product(flips, (1, -1))]
     if square:

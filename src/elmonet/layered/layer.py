@@ -12,7 +12,8 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
-from elmonet.layered.features import Fields, LayerFeatures, LayerSettings
+from elmonet.description import Graph
+from elmonet.layered.features import Fields, LayerFeatures, LayerSettings, TracedFields
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
@@ -20,6 +21,10 @@ from elmonet.solve.cholesky import Cholesky
 _ALPHAS = 10.0 ** np.arange(-13, 0, 2)  # candidates for the ridge, relative to a feature's own size
 _RISING = 1.02  # smaller alphas are not tried once the error exceeds the least one by this factor
 _BLOCK = 4_000_000  # entries of a block of features, in each thread
+_UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
+_SAME_POINTS = 64  # functions that are fitted at the same random points
+_ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
+_LOST = 4.0  # rounding errors of a feature in single precision, in units of the last place
 _PARTS = 2  # of the sums, computed in parallel
 _STANDARDISED_OVER = 4096  # points for the means and deviations of the features
 
@@ -35,12 +40,14 @@ class Layer:
     alpha : the ridge, relative to each feature's own size.
     images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
         T T = 1, and so has the symmetries itself.
+    single : whether updates are computed in single precision, whose rounding is far below the layer's error.
     """
 
     features: LayerFeatures
     coefficients: np.ndarray
     alpha: float
     images: tuple[Symmetry, ...] = ()
+    single: bool = False
 
     def update(self, fields: Fields, grid: Grid) -> np.ndarray:
         """Return what the layer adds to s, (n, c, *shape)."""
@@ -49,22 +56,41 @@ class Layer:
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
         windows = [self.features.windows(own) for own in grids]
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
-        everywhere = np.arange(M)
-        block = max(1, _BLOCK // (len(self.coefficients) * M))
+        block = max(1, _UPDATED // M)
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
+            own = own.single if self.single else own
             for image, window in zip((None, *self.images), windows, strict=True):
                 mapped = own if image is None else own.image(image)
-                values = self.features(mapped, window, everywhere) @ self.coefficients
-                update = np.moveaxis(values.reshape(-1, M, out.shape[1]), 1, 2)
-                update = update.reshape(*out[some].shape[:2], *window.grid.shape)
+                update = self.features.readout(mapped, window, self.coefficients)
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
         _in_threads(work, range(0, n, block))
         return out
+
+    def trace(self, graph: Graph, fields: TracedFields, grid: Grid) -> list[int]:
+        """Write `update` as array operations: one value (M,) for each component."""
+        found: list[list[int]] = [[] for _ in range(self.coefficients.shape[1])]
+        for image in (None, *self.images):
+            own = grid.exchanged if image is not None and image.exchanged else grid
+            mapped = (
+                fields
+                if image is None
+                else TracedFields(*([_trace_image(graph, image, x, grid) for x in part] for part in fields))
+            )
+            values = self.features.trace(graph, mapped, self.features.windows(own), self.coefficients)
+            for x, parts in zip(values, found, strict=True):
+                parts.append(x if image is None else _trace_image(graph, image, x, own))
+        return [graph.scale(graph.sum(parts), 1 / len(parts)) for parts in found]
+
+
+def _trace_image(graph: Graph, image: Symmetry, x: int, grid: Grid) -> int:
+    """Write the image of one field on a grid."""
+    index = np.arange(grid.size).reshape(1, 1, *grid.shape)
+    return graph.scale(graph.gather(x, np.abs(image(index))), float(image.sign))
 
 
 class LayerSamples(NamedTuple):
@@ -97,36 +123,43 @@ def fit_layer(
     n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     some = np.linspace(0, n - 1, min(n, max(8, _STANDARDISED_OVER // M + 1))).astype(int)
     features = LayerFeatures.of(settings, seed, grid, fitted.fields.of(some))
-    windows = features.windows(grid)
-    q = features(fitted.fields.of(slice(0, 1)), windows, np.arange(1)).shape[1]
-    block = max(1, _BLOCK // (q * min(rows, M)))
-    # The fitted functions in a few parts, summed in parallel.
+    windows, q, kernels = features.windows(grid), features.size, settings.kernels
+    rows = min(rows, M)
+    block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
+    # The fitted functions in a few parts, summed in parallel. Some share their points, and so the kernels.
     parts = [(held_out, np.arange(len(held_out.target)))]
     parts += [(fitted, own) for own in np.array_split(np.arange(n), _PARTS)]
     sums = [NormalEquations.empty(q, c) for _ in parts]
 
     def add(part: int) -> None:
         (samples, own), rng = parts[part], np.random.default_rng([seed, part])
-        fields, target, sizes = samples
-        for start in range(0, len(own), block):
-            some = own[start : start + block]
+        for start in range(0, len(own), _SAME_POINTS):
             at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
-            weight = np.repeat(1 / sizes[some], len(at))[:, None]
-            for image in (None, *images):
-                inputs = fields.of(some)
-                t = target[some] if inputs.s is None else target[some] - inputs.s
-                if image is not None:
-                    inputs, t = inputs.image(image), image(t)
-                phi = features(inputs, windows, at)
-                phi *= weight
-                t = t.reshape(len(some), c, M)[:, :, at].transpose(0, 2, 1).reshape(-1, c)
-                sums[part].add(phi, t * weight)
+            smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
+            together = own[start : start + _SAME_POINTS]
+            for first in range(0, len(together), block):
+                add_block(part, samples, together[first : first + block], at, smooth)
+
+    def add_block(part: int, samples: LayerSamples, some: np.ndarray, at: np.ndarray, smooth: Any) -> None:
+        fields, target, sizes = samples
+        weight = np.repeat(1 / sizes[some], len(at))
+        for image in (None, *images):
+            inputs = fields.of(some)
+            t = target[some] if inputs.s is None else target[some] - inputs.s
+            if image is not None:
+                inputs, t = inputs.image(image), image(t)
+            phi = features(inputs, windows, at, smooth)
+            phi *= weight
+            t = t.reshape(len(some), c, M)[:, :, at].transpose(1, 0, 2).reshape(c, -1)
+            sums[part].add(phi, t * weight)
 
     _in_threads(add, range(len(parts)))
     total = sums[1]
     for other in sums[2:]:
         total += other
-    return Layer(features, *choose_ridge(total, sums[0]), images)
+    coefficients, alpha = choose_ridge(total, sums[0])
+    single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
+    return Layer(features, coefficients, alpha, images, single)
 
 
 @dataclass
@@ -143,9 +176,9 @@ class NormalEquations:
         return cls(np.zeros((q, q), order="F"), np.zeros((q, c)))
 
     def add(self, features: np.ndarray, target: np.ndarray) -> None:
-        """Add rows (R, q) of features and (R, c) of targets."""
-        add_gram(self.gram, features.T)
-        self.cross += features.T @ target
+        """Add features (q, R) and targets (c, R)."""
+        add_gram(self.gram, features)
+        self.cross += features @ target.T
         self.squares += float(np.sum(target**2))
 
     def __iadd__(self, other: NormalEquations) -> Self:
@@ -159,6 +192,12 @@ class NormalEquations:
         L = self.gram
         Gc = L @ c + L.T @ c - L.diagonal()[:, None] * c
         return self.squares - 2 * float(np.sum(c * self.cross)) + float(np.sum(c * Gc))
+
+    def rounding(self, c: np.ndarray) -> float:
+        """Return the rounding error of ``Phi c`` in single precision, relative to the residual."""
+        terms = float(np.sum(c**2 * self.gram.diagonal()[:, None]))
+        residual = self.squared_residual(c)
+        return float(_LOST * np.finfo(np.float32).eps * np.sqrt(terms / residual)) if residual > 0 else np.inf
 
     def solve(self, alpha: float) -> np.ndarray | None:
         """Solve for coefficients (q, c) at a ridge alpha; None if it is too small for double precision.

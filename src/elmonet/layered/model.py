@@ -32,6 +32,8 @@ from elmonet.layered.fields import FieldForm, InputChannels
 from elmonet.layered.fitted import FittedChain, fitted_first
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
+from elmonet.layered.rollout import rollout
+from elmonet.layered.smoothing import Kernel
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.store import digest
@@ -59,7 +61,8 @@ class LayeredELMDeepONet(OperatorEstimator):
     layers : number of layers; None adds layers until held-out functions no longer gain.
     width : random features of a layer; None for as many as the functions support.
     periodic : whether the fields are periodic; None to find it from the data.
-    time_budget : seconds after which no new layer is started; None for no limit.
+    time_budget : seconds that the fit may take; None for no limit. Where time is short, fewer layers are
+        fitted, and narrower ones; one layer is fitted in any case.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     random_state : seed of the random features, and of `first`, unless that has a seed of its own.
 
@@ -109,6 +112,7 @@ class LayeredELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         start = perf_counter()
+        data = X
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
         layers = None if self.layers is None else positive_integer(self.layers, "layers")
         width = None if self.width is None else positive_integer(self.width, "width")
@@ -142,22 +146,27 @@ class LayeredELMDeepONet(OperatorEstimator):
                 tell=tell,
             )
         assert model is not None
-        return self._adopt(replace(model, known=TrainingRecord.of(training.X)))._warned()
+        self._adopt(replace(model, known=TrainingRecord.of(training.X)))
+        return self._with_labels(data)._warned()
 
-    def rollout(self, X: Any, steps: int) -> np.ndarray:
+    def rollout(self, X: Any, steps: int, *, forcing: Any = None) -> np.ndarray:
         """Apply a learned time step repeatedly.
 
         Parameters
         ----------
         X : (N, *shape), the initial states.
         steps : number of steps.
+        forcing : the inputs of the step beside the state, as a dictionary of names and values; the values
+            alone, if the state is the first input and there is one more. Fields (N, steps, *shape) hold
+            what acts during each step, fields (N, *shape) do not vary in time; numbers are (N, steps) or
+            (N,).
 
         Returns
         -------
         states : (N, steps, *shape). Where a state becomes unlike the training functions, the rollout stops
             with a warning: the rest is NaN.
         """
-        return self._fitted().rollout(self, X, positive_integer(steps, "steps"))
+        return rollout(self._fitted(), self, X, positive_integer(steps, "steps"), forcing)
 
     @property
     def layers_(self) -> list[dict[str, Any]]:
@@ -273,6 +282,7 @@ def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights
         "seed": features.seed,
         "channels": features.channels,
         "alpha": layer.alpha,
+        "single": layer.single,
         "drawn": digest(list(features.weights)),
     }
 
@@ -280,7 +290,9 @@ def _layer_to_store(k: int, layer: Layer, arrays: dict[str, np.ndarray], weights
 def _restored_layer(
     k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
 ) -> Layer:
-    settings = LayerSettings(**_tuples(record["recipe"]))
+    recipe = _tuples(record["recipe"])
+    kernels = tuple(Kernel(**_tuples(kernel)) for kernel in recipe.pop("kernels", ()))
+    settings = LayerSettings(**recipe, kernels=kernels)
     channels = tuple(record["channels"])
     mean, deviation = arrays[f"layer{k}.mean"], arrays[f"layer{k}.deviation"]
     stored = (arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]) if f"layer{k}.A" in arrays else None
@@ -290,7 +302,10 @@ def _restored_layer(
             f"the random weights drawn here differ from the model's: this NumPy ({np.__version__}) draws "
             "other numbers. Load the file with the NumPy that wrote it, and save it with weights=True."
         )
-    return Layer(features, arrays[f"layer{k}.coefficients"], record["alpha"], images)
+    coefficients = arrays[f"layer{k}.coefficients"]
+    if "factors" not in recipe:
+        coefficients = features.from_pairs(coefficients)
+    return Layer(features, coefficients, record["alpha"], images, record.get("single", False))
 
 
 def _tuples(record: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@
 `burgers_steps`      u(., t) -> u(., t + dt) of the same, whole trajectories
 `darcy`              -div(kappa grad s) = 1              2-D, image inputs
 `darcy_two_valued`   the same, kappa is 12 or 3          2-D, image inputs, rough
+`navier_stokes_steps`   w(., t) -> w(., t + dt), the vorticity of a flow on a torus   2-D, whole trajectories
 `bouc_wen`           ground motion -> displacement of a hysteretic oscillator, records in time
 `duffing`            forcing -> displacement, x'' + c x' + k x + x^3 = u, chaotic for k = -1, records in time
 `tanks`              pump voltage -> level of the lower of two tanks, records in time
@@ -20,6 +21,7 @@ from elmonet.problems.gaussian import gaussian_field
 from elmonet.problems.heat import inverse_source
 from elmonet.problems.ode import antiderivative, nonlinear_ode
 from elmonet.problems.records import bouc_wen, duffing, tanks
+from elmonet.problems.vorticity import navier_stokes_steps
 
 __all__ = [
     "antiderivative",
@@ -31,6 +33,7 @@ __all__ = [
     "duffing",
     "gaussian_field",
     "inverse_source",
+    "navier_stokes_steps",
     "nonlinear_ode",
     "solve_burgers",
     "tanks",

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.fft import dstn
 from scipy.linalg import solveh_banded
 
-from elmonet.checks import number
+from elmonet.checks import number, positive_integer
 from elmonet.data import OperatorData
 from elmonet.errors import InputError
 from elmonet.problems.gaussian import SHORTEST, gaussian_field, train_and_test, uniform_grid
@@ -73,7 +73,12 @@ def darcy(
 
 
 def darcy_two_valued(
-    n_train: int = 1000, n_test: int = 200, seed: int = 0, *, n_points: int = 29
+    n_train: int = 1000,
+    n_test: int = 200,
+    seed: int = 0,
+    *,
+    n_points: int = 29,
+    n_cells: int = _FEWEST_CELLS,
 ) -> OperatorData:
     """Make pairs kappa -> s with -div(kappa grad s) = 1 on the unit square, s = 0 on its boundary.
 
@@ -86,14 +91,16 @@ def darcy_two_valued(
     with independent normal xi_jk of variance 4, or 2 where j or k is 0. Both functions are given on the same
     uniform grid, which includes the boundary; the first coordinate is the slow one.
 
-    Solved by finite volumes on a mesh of at least 112 x 112 cells that contains the points. As the interfaces
-    are rough, s converges with order 1: its relative error is about 1e-3.
+    Solved by finite volumes on a mesh of at least n_cells x n_cells cells that contains the points. As the
+    interfaces are rough, s converges with order 1: its relative error is about 1e-3 with 112 cells. The
+    published files were solved with 420 cells a side: ``n_points=85, n_cells=420`` is their 85 x 85 grid.
 
     Parameters
     ----------
     n_train, n_test : number of training and of test functions.
     seed : the same seed gives the same functions, at any points.
     n_points : points along each side of the grid.
+    n_cells : fewest cells along each side of the mesh.
 
     Returns
     -------
@@ -106,7 +113,7 @@ def darcy_two_valued(
       u (N, 29, 29) at 841 sensors in 2-D -> s (N, 841) at 841 points in 2-D
     """
     points = uniform_grid(n_points, "n_points", minimum=3)
-    refined = math.ceil(_FEWEST_CELLS / (n_points - 1))
+    refined = math.ceil(positive_integer(n_cells, "n_cells") / (n_points - 1))
     quarters = 2 * refined * (n_points - 1)
     block = max(1, _BLOCK_BYTES // (8 * quarters**2))
     k = np.pi * np.arange(_MODES)
