@@ -1,6 +1,6 @@
 """Records in time: free runs of measured and simulated records, beside other methods.
 
-    python benchmarks/records.py [--data FOLDER] [--parts silverbox bouc_wen chaos noise bands speed]
+    python benchmarks/records.py [--data FOLDER] [--parts silverbox bouc_wen chaos noise bands lengths speed]
 
 Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are
 installed, the LSTM for `--lstm` times the seconds of our fit. Written to benchmarks/results/records.json.
@@ -18,7 +18,7 @@ from elmonet.marching.step import Runner, Series, Settings, Step
 
 OUT = RESULTS / "records.json"
 KNOWN = 5  # first values of the outputs that are given
-PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "speed")
+PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "lengths", "speed")
 
 
 def errors_of(model, data):
@@ -190,6 +190,33 @@ def bands(seeds=10):
             found.append(held)
         values, whole = np.mean(found, axis=0).tolist()
         yield {"problem": name, "values": values, "whole_records": whole, "each": np.round(found, 3).tolist()}
+
+
+def lengths():
+    """Return errors for records of 200 to 5000 steps in one list, and for one record of a million steps."""
+    data = problems.duffing(12, 10, n_steps=5000)
+    ends = np.linspace(200, 5000, 12).astype(int)
+    u, s = ([one[:end] for one, end in zip(A, ends, strict=True)] for A in (data.u_train, data.s_train))
+    seconds, model = timed(lambda: MarchingELMDeepONet(random_state=0).fit(u, s))
+    yield {"records": 12, "steps": "200 to 5000", "error": float(errors_of(model, data).mean())} | {
+        "expected": model.expected_error_,
+        "seconds": seconds,
+    }
+
+    def respond(T, seed):
+        rng, last, s = np.random.default_rng(seed), 0.0, []
+        u = np.convolve(rng.normal(size=T + 9), np.ones(10) / 3, "valid")
+        for value in u.tolist():
+            last = 0.9 * last - 0.05 * last**3 + 0.2 * value
+            s.append(last)
+        return u, np.array(s)
+
+    (u, s), (v, r) = respond(1_000_000, 0), respond(10_000, 1)
+    seconds, model = timed(lambda: MarchingELMDeepONet(random_state=0).fit(u, s))
+    error = float(np.linalg.norm(model.predict(v) - r) / np.linalg.norm(r))
+    yield {"records": 1, "steps": 1_000_000, "error": error, "expected": model.expected_error_} | {
+        "seconds": seconds
+    }
 
 
 def speed():

@@ -115,6 +115,20 @@ def test_auto_takes_lists_of_records(lists):
         AutoELMDeepONet(layers=1).fit(u, s)
 
 
+def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better(monkeypatch):
+    """Noisy antiderivatives are causal, but a step sees the noise again and again."""
+    from elmonet.marching.choice import Search
+
+    def fail(self):
+        raise AssertionError("a whole search costs more than all else")
+
+    monkeypatch.setattr(Search, "run", fail)
+    data = problems.antiderivative(150, 1)
+    noise = 0.01 * data.s_train.std() * np.random.default_rng(0).normal(size=data.s_train.shape)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train + noise, points=data.points)
+    assert "Step in time:    not used: the error of a free run is" in model.summary()
+
+
 def test_one_record():
     u, s = records(1, 600)
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])

@@ -14,15 +14,15 @@ from elmonet.errors import InputError
 from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
 from elmonet.marching.choice import Search, find_rest, sample
+from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
-from elmonet.marching.records import from_training
 from elmonet.summary import Fact, percent
 
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
-_WORTH = (
-    4.0  # error of a quick look, relative to that of whole functions, above which the search is not worth it
-)
+_SECOND_STEPS = 5000  # of a second look, with more candidates
+_WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
+_CLOSE = 1.1  # the same of the second look: a whole search costs more than all else, and gains little on it
 _BETTER = 0.9  # error that marching must reach, relative to that of whole functions
 
 
@@ -52,17 +52,23 @@ def compare_with_marching(
         quick = Search(few, seed=seed).quick()
     except InputError:
         return None
-    if quick.error > _WORTH * error:
-        said = f"not used: the error of a free run is {percent(quick.error, 2)}"
-        return Marched(None, Fact("Step in time", said))
     known = replace(records, rest=few.rest, level=few.level, from_rest=few.from_rest)
+    if quick.error > _WORTH * error:
+        return _not_used(quick.error)
+    if quick.error > _CLOSE * error:
+        quick = Search(sample(known, _SECOND_STEPS), seed=seed).quick(more=True)
+        if quick.error > _CLOSE * error:
+            return _not_used(quick.error)
     search = Search(known, seed=seed, deadline=deadline, tell=tell)
     best = search.run()
     reached = search.error_from_rest(best)
     if reached > _BETTER * error:
-        said = f"not used: the error of a free run is {percent(reached, 2)}"
-        return Marched(None, Fact("Step in time", said))
+        return _not_used(reached)
     return Marched(fit_search(MarchingELMDeepONet(random_state=seed), records, inputs, outputs, search, best))
+
+
+def _not_used(error: float) -> Marched:
+    return Marched(None, Fact("Step in time", f"not used: the error of a free run is {percent(error, 2)}"))
 
 
 def fit_listed(

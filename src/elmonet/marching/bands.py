@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from elmonet.marching.ranges import MARGIN
 from elmonet.uncertainty.bands import BandErrorBars, Bands, checked_coverage
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
 
@@ -22,8 +23,9 @@ _SMOOTHING = 0.05  # of the length of a record, over which squared errors are av
 _FLOOR = 1e-6  # of the mean square of the errors
 _LEAST = 0.01  # mean square added to that of the distance, relative to its mean
 _MAX_STEPS = 20_000  # steps after which the size of errors stays as it is
+_LEVELS = 1001  # quantile levels kept for single values
+_NARROWER = 0.97  # largest width of bands in units of the distance, relative to those without
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
-MARGIN = 1.2  # novelty above which a run has left the training range
 _GROWTH = 50.0  # steps in which a band outside the training range grows by its own width
 
 
@@ -33,7 +35,7 @@ class HeldOutRuns:
 
     Attributes
     ----------
-    records, begins : (n,), record of each, and the step where it begins.
+    pieces, records, begins : (n,), number of each, its record, and the step where it begins.
     truth, predicted, distance : (n, T, c), NaN after the end and before the first step that is predicted;
         the distance is that of models that miss another fold too.
     errors : (n,), relative to the size of the record.
@@ -42,6 +44,7 @@ class HeldOutRuns:
     judged : (n,), errors by a fit without the worst of them, which a wrong record does not bend.
     """
 
+    pieces: np.ndarray
     records: np.ndarray
     begins: np.ndarray
     truth: np.ndarray
@@ -70,7 +73,7 @@ class Profile:
     Attributes
     ----------
     bands : scores and quantiles, with one sigma per output; scale 1 is that of the distance.
-    sizes : (T, c), size of errors, or of errors over the distance g, around each step.
+    sizes : (T, c), geometric mean of errors, or of errors over the distance g, around each step.
     least : mean square that is added to that of the distance.
     """
 
@@ -81,17 +84,22 @@ class Profile:
     @classmethod
     def of(cls, residuals: np.ndarray, distance: np.ndarray, groups: np.ndarray) -> Self | None:
         """Return the profile of residuals (n, T, c), NaN where unknown; None for a single group."""
-        n, T, c = residuals.shape
         known = np.isfinite(residuals)
+        numbers = np.unique(groups, return_inverse=True)[1]
+        independent = int(numbers.max(initial=-1)) + 1
+        if independent < 2:
+            return None
         least = _LEAST * float(np.mean(np.nan_to_num(distance) ** 2))
         scales = [np.ones_like(residuals)]
         if least > 0:
             scales.append(np.sqrt(_smooth(np.nan_to_num(distance) ** 2, np.ones_like(known))[0] + least))
-        found = [_sizes(residuals / g, known, groups) for g in scales]
-        rows = [(g * others).reshape(n, -1) for g, (_, others) in zip(scales, found, strict=True)]
-        places = np.tile(np.arange(c), T)
-        bands = Bands.of(residuals.reshape(n, -1), rows, groups, places=places)
-        return None if bands is None else cls(bands, found[bands.scale][0], least)
+        found = [_scored(residuals, g, known, numbers) for g in scales]
+        widths = [_quantile_of(scores) * width for _, _, scores, width in found]
+        best = int(np.argmin([width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]))
+        sizes, sigma, scores, _ = found[best]
+        points = np.quantile(scores[known], np.linspace(0, 1, _LEVELS))
+        whole = np.sort(np.nanmax(scores.reshape(len(scores), -1), axis=1))
+        return cls(Bands(sigma, whole, points, independent, best), sizes, least)
 
     def spread(self, distance: np.ndarray) -> np.ndarray:
         """Return the expected size of errors (n, T, c), given the distance of the companions."""
@@ -253,19 +261,45 @@ def _ratio(own: Bands, reference: Bands) -> float:
     return one / other if other > 0 else 1.0
 
 
-def _sizes(residuals: np.ndarray, known: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return root mean squares around each step: of all runs (T, c), and without each group (n, T, c)."""
+def _scored(
+    residuals: np.ndarray, g: np.ndarray, known: np.ndarray, numbers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return sizes (T, c), units (c,), scores (n, T, c) and the mean size of errors, for the scale g.
+
+    A score is the error over its size in the records of other groups, as that of a new record will be.
+    """
+    scaled = residuals / g
+    sizes, others = _sizes(scaled, known, numbers)
+    sigma = np.sqrt(np.nanmean((scaled / others) ** 2, axis=(0, 1)))  # a unit: of a standard deviation
+    sigma = np.maximum(sigma, np.finfo(float).tiny)
+    spread = others * sigma * g
+    scores = np.where(known, np.abs(np.nan_to_num(residuals)) / spread, np.nan)
+    return sizes, sigma, scores, float(spread[known].mean())
+
+
+def _quantile_of(scores: np.ndarray) -> float:
+    whole = np.nanmax(scores.reshape(len(scores), -1), axis=1)
+    return float(np.quantile(whole, _VALIDATED_AT, method="higher"))
+
+
+def _sizes(residuals: np.ndarray, known: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the size of errors around each step: of all runs (T, c), and without each group (n, T, c).
+
+    It is the geometric mean over runs. A mean of squares would be that of the one run that errs most: without
+    it, that run scores as high as its error is large, but a new one, with it, does not, and bands from such
+    scores are too wide.
+    """
     squares, counts = _smooth(np.where(known, residuals, 0.0) ** 2, known)
-    squares = squares * counts
-    total, number = squares.sum(axis=0), counts.sum(axis=0)
-    same = (groups[:, None] == groups).astype(float)
-    own, own_number = np.tensordot(same, squares, 1), np.tensordot(same, counts, 1)
-    mean = total / np.maximum(number, 1)
-    floor = _FLOOR * float(mean.mean()) + np.finfo(float).tiny
+    logs = np.log(squares + _FLOOR * float((squares * counts).sum() / counts.sum()) + np.finfo(float).tiny)
+    logs = logs * counts
+    same = (numbers[:, None] == numbers).astype(float)
+    total, number = logs.sum(axis=0), counts.sum(axis=0)
+    own, own_number = np.tensordot(same, logs, 1), np.tensordot(same, counts, 1)
+    mean = total / np.maximum(number, _FLOOR)
     rest = number - own_number
-    others = np.where(rest > 0, np.maximum(total - own, 0) / np.maximum(rest, 1), mean)
+    others = np.where(rest > _FLOOR, (total - own) / np.maximum(rest, _FLOOR), mean)
     # After the end of all but few records the size stays as it is.
-    return np.sqrt(_held(mean, number > 0) + floor), np.sqrt(others + floor)
+    return np.exp(_held(mean, number > 0) / 2), np.exp(others / 2)
 
 
 def _held(mean: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -17,15 +17,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from elmonet.errors import InputError
+from elmonet.marching.ranges import Larger, larger_half, run_larger
 from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
 from elmonet.marching.step import Runner, Series, Settings, Step, Sums
 
 FOLDS = 10
 _ALPHAS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _FEW_ALPHAS = (1e-12, 1e-8, 1e-4)  # of a quick look
+_LOOK = (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24))
+_SECOND_LOOK = (Settings(0, 64), Settings(3, 4, "tanh", 300, 0.1))
 _SEARCH_STEPS = 60_000  # steps that a search sees
 _RUN_STEPS = 1500  # steps of a free run in a search
-_STEADY_STEPS = 500  # the same in the test with larger inputs
+_STEADY_STEPS = 500  # the same in the tests beyond the training range
 _MANY_STEPS = 1_000_000  # above, no wide steps are tried
 _STRETCH = 4000  # steps of a stretch of long records in a search
 _MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
@@ -38,7 +41,7 @@ _MOST = 2.0  # error of a run that went astray
 _ALIKE = 1.1  # errors of candidates of which the simplest may be taken
 _ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds at larger inputs
 _LARGER = 1.25  # factor on inputs in that test
-_JUDGED = 10  # candidates, the best, that are tested with larger inputs
+_JUDGED = 40  # candidates, the best, that are tested beyond the training range
 _WORTH = 1.03  # ratio of errors that a wider step must gain
 _STAGES = 3
 _EXACT = 1e-9  # error below which nothing more is tried
@@ -165,6 +168,7 @@ class Search:
         self.runner_limits = self.records.limits
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
         self.candidates: list[Candidate] = []
+        self._beyond: dict[tuple[Settings, float], tuple[bool, Larger | None]] = {}
         self.stage = 0  # of the search: polynomials and filters, random features, wide ones
 
     @property
@@ -188,9 +192,9 @@ class Search:
         return self.chosen()
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
-    def quick(self) -> Candidate:
+    def quick(self, *, more: bool = False) -> Candidate:
         """Return the best of few cheap candidates; runs begin as `predict` begins them, at rest."""
-        for own in (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24)):
+        for own in (*_LOOK, *(_SECOND_LOOK if more else ())):
             if self._fits(own) and own.memory < self.shortest:
                 self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
         return self.best()
@@ -223,12 +227,16 @@ class Search:
         """Return the simplest of the candidates that are not worse than the best, and run steadily.
 
         A candidate is not worse if its mean error is within 10 % and its squared errors exceed the best
-        one's by less than the standard error of the difference over the pieces. Runs that leave all bounds
-        at inputs 1.25 times as large count as errors 1.5 times as large.
+        one's by less than the standard error of the difference over the pieces. Of n + 1 records, about one
+        leaves the range of the others: so the error of larger records, by a fit to the smaller half, counts
+        with 1 / (n + 1). Runs that leave all bounds at inputs 1.25 times as large count as errors 1.5 times
+        as large.
         """
-        close = sorted(self.candidates, key=lambda one: one.error)
-        close = [one for one in close if one.error <= 1.5 * close[0].error][:_JUDGED]
-        judged = [(one.error * (1.0 if self._steady(one) else _ASTRAY), one) for one in close]
+        judged: list[tuple[float, Candidate]] = []
+        for one in sorted(self.candidates, key=lambda one: one.error)[:_JUDGED]:
+            if judged and one.error > _ALIKE * min(risk for risk, _ in judged):
+                break  # what is left cannot be better
+            judged.append((self._risk(one), one))
         least, best = min(judged, key=lambda pair: pair[0])
         alike = [one for error, one in judged if error <= _ALIKE * least and _not_worse(one, best)]
         narrow = best.settings._replace(width=_WIDTH)
@@ -321,22 +329,44 @@ class Search:
             return []
         return [own.settings._replace(width=_WIDE)]
 
-    def _steady(self, candidate: Candidate) -> bool:
-        """Return whether free runs with larger inputs stay within all bounds."""
-        settings, records = candidate.settings, self.records
-        if not settings.feedback:
-            return True
+    def larger(self, candidate: Candidate) -> Larger | None:
+        """Return runs of the larger half of the pieces by a fit to the smaller half."""
+        return self._runs_beyond(candidate)[1]
+
+    def _risk(self, candidate: Candidate) -> float:
+        """Return the expected error with what records beyond the training range add to it."""
+        steady, larger = self._runs_beyond(candidate)
+        error = candidate.error * (1.0 if steady else _ASTRAY)
+        if larger is None:
+            return error
+        share = 1 / (len(self.pieces) + 1)
+        return error + share * max(0.0, float(np.minimum(larger.errors, _MOST).mean()) - error)
+
+    def _runs_beyond(self, candidate: Candidate) -> tuple[bool, Larger | None]:
+        """Return whether free runs with larger inputs stay within all bounds, and runs of larger records."""
+        settings, records, key = candidate.settings, self.records, (candidate.settings, candidate.alpha)
+        if key in self._beyond:
+            return self._beyond[key]
         training = [series_of(records, piece, settings, training=True) for piece in self.pieces]
-        step = Step.of(settings, [one for one in training if one is not None], self.seed)
-        C = Sums.of(step, [one for one in training if one is not None]).solve(candidate.alpha)
+        series = [one for one in training if one is not None]
+        step = Step.of(settings, series, self.seed)
+        runner, larger, found = Runner(step, self.runner_limits), larger_half(series), None
+        half = np.zeros(len(series), int) if larger is None else larger.astype(int)
+        sums = fold_sums(step, series, half)
+        if larger is not None:
+            found = run_larger(runner, sums[0], series, larger, candidate.alpha, _STEADY_STEPS)
+        self._beyond[key] = not settings.feedback or self._steady(runner, total(sums), candidate.alpha), found
+        return self._beyond[key]
+
+    def _steady(self, runner: Runner, sums: Sums, alpha: float) -> bool:
+        C = sums.solve(alpha)
         if C is None:
             return False
         few = [piece._replace(end=min(piece.end, piece.begin + _STEADY_STEPS)) for piece in self.pieces]
-        tests = [one for piece in few if (one := series_of(records, piece, settings))]
+        tests = [one for piece in few if (one := series_of(self.records, piece, runner.step.settings))]
         larger = [one._replace(u=one.u[:1] + _LARGER * (one.u - one.u[:1])) for one in tests]
         low, high = self.runner_limits
-        runs = Runner(step, self.runner_limits).run(larger, C)
-        return all(bool(((run > low) & (run < high)).all()) for run in runs)
+        return all(bool(((run > low) & (run < high)).all()) for run in runner.run(larger, C))
 
 
 def _not_worse(one: Candidate, best: Candidate) -> bool:

@@ -12,8 +12,10 @@ from elmonet.errors import InputError
 from elmonet.forms.outputs import OutputForm
 from elmonet.marching.bands import HeldOutRuns
 from elmonet.marching.choice import FOLDS, Candidate, Search, find_rest, fold_sums, sample, total
-from elmonet.marching.fitted import FittedMarching, outside_range
-from elmonet.marching.records import Piece, RecordInputs, Records, cut, fold_numbers, series_of
+from elmonet.marching.fitted import FittedMarching
+from elmonet.marching.forms import RecordInputs
+from elmonet.marching.ranges import MARGIN, Larger, Leaving, Ranges
+from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
 from elmonet.marching.step import Runner, Series, Settings, Step, Sums
 from elmonet.metrics import reference_norms
 from elmonet.summary import Fact, percent
@@ -26,8 +28,6 @@ _ASIDE = 0.15  # part of the records without which suspects are judged
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
 _MOST_WORK = 2e12  # products that the sums over many steps may take
-_USUAL = 0.9  # quantile, over training records, of how far one goes beyond the others
-_MOST_USUAL = 2.0  # largest factor by which a training record goes beyond the others that is called usual
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 
 
@@ -76,8 +76,10 @@ def fit_records(
         independent=rest.independent,
         components=tuple(zip(outputs.component_names, map(float, rest.component_errors), strict=False)),
     )
-    facts += _facts(search, best, len(pieces) != len(records.u), many)
-    ranges, usual = _ranges(step, series)
+    ranges = Ranges.of(step, series)
+    leaving = _leaving(ranges, rest, training, search.larger(best))
+    estimate = replace(estimate, interval=leaving.widened(estimate.interval))
+    facts += [*_facts(search, best, len(pieces) != len(records.u), many), *leaving.facts()]
     return FittedMarching(
         inputs=inputs,
         outputs=outputs,
@@ -91,8 +93,8 @@ def fit_records(
         from_rest=used.from_rest,
         dt=records.dt,
         t0=records.t0,
-        ranges=ranges,
-        usual=usual,
+        ranges=ranges.ends,
+        usual=ranges.usual,
         alpha=alpha,
         amplification=_amplification(runner, series, C),
         n=len(records.u),
@@ -171,7 +173,9 @@ def _held_out(
     begins = np.array([pieces[i].begin for i in kept])
     whole = len(pieces) == len(records.u)
     numbers = records.groups[record] if whole else np.arange(len(kept))
-    return HeldOutRuns(record, begins, truth, predicted, distance, errors, components, numbers, errors)
+    return HeldOutRuns(
+        np.array(kept), record, begins, truth, predicted, distance, errors, components, numbers, errors
+    )
 
 
 def _judged(
@@ -190,19 +194,15 @@ def _judged(
     return replace(held, judged=judged)
 
 
-def _ranges(step: Step, series: Sequence[Series]) -> tuple[np.ndarray, float]:
-    """Return the range (2, m) of the coordinates, and how far a piece usually goes beyond the others'."""
-    ends = np.array([(Z.min(axis=0), Z.max(axis=0)) for Z in step.coordinates(series)])
-    ranges = np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)])
-    if len(ends) < 2:
-        return ranges, 1.0
-    low, high = np.sort(ends[:, 0], axis=0), np.sort(ends[:, 1], axis=0)
-    beyond = []
-    for own in ends:  # the range of the others: the next least, where this one is the least
-        least = np.where(own[0] <= low[0], low[1], low[0])
-        others = np.stack([least, np.where(own[1] >= high[-1], high[-2], high[-1])])
-        beyond.append(float(outside_range(own, others).max()))
-    return ranges, float(np.clip(np.quantile(beyond, _USUAL), 1.0, _MOST_USUAL))
+def _leaving(
+    ranges: Ranges, held: HeldOutRuns, training: Sequence[Series | None], larger: Larger | None
+) -> Leaving:
+    """Return which of the records left out leave the range of the others, with their errors."""
+    left = ranges.beyond > MARGIN * ranges.usual
+    known = np.flatnonzero([one is not None for one in training])
+    errors = dict(zip(held.pieces.tolist(), held.errors.tolist(), strict=True))
+    own = [errors[i] for i, out in zip(known.tolist(), left, strict=True) if out and i in errors]
+    return Leaving(int(left.sum()), len(left), np.array(own), larger)
 
 
 def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> float:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
 from elmonet.checks import coordinates, plain
+from elmonet.description import Description, Graph
 from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
-from elmonet.marching.bands import MARGIN, HeldOutRuns, MarchingErrorBars
-from elmonet.marching.records import Given, RecordInputs, Started, before, targets_of
+from elmonet.marching.bands import HeldOutRuns, MarchingErrorBars
+from elmonet.marching.forms import Given, RecordInputs, Started, targets_of
+from elmonet.marching.ranges import MARGIN, outside_range
+from elmonet.marching.records import before
 from elmonet.marching.step import Runner, Series, Step
 from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
@@ -165,6 +168,76 @@ class FittedMarching(FittedModel):
             runs = Runner(self.step, self.limits).run(self._series(query), self.coefficients)
             query.memo["runs"] = self._padded(runs, query)
         return np.asarray(query.memo["runs"]).copy()
+
+    def described(self, points: Any = None, steps: int | None = None) -> Description:
+        """Return free runs of so many steps, from rest, as a list of array operations."""
+        inputs, outputs, settings = self.inputs, self.outputs, self.step.settings
+        assert isinstance(inputs, RecordInputs)
+        T = inputs.steps if steps is None else steps
+        ports, (channels, numbers) = inputs.ports(T), inputs.places(T)
+        graph, g, h, c = (
+            Graph(sum(port.size for port in ports)),
+            settings.inputs - 1,
+            settings.outputs,
+            self.step.sizes[0],
+        )
+        ahead = np.full((g, channels.shape[1]), -1) if self.rest == "zero" else np.tile(channels[0], (g, 1))
+        z = graph.march(
+            graph.gather(0, np.concatenate([ahead, channels])),
+            graph.gather(0, numbers),
+            graph.constant(np.tile(self.level, h)),
+            self.step.trace(self.coefficients, self.limits),
+            steps=T,
+            past=h,
+            outputs=c,
+            seen=g + 1,
+            inputs=channels.shape[1],
+        )
+        z = graph.gather(z, np.arange(T * c).reshape(T, c).T)
+        t = self.t0 + self.dt * np.arange(T)
+        at = (
+            None
+            if points is None
+            else self._own_times(points, Given([t], np.empty((1, 0)), "array"), "points")
+        )
+        if at is not None:
+            z, t = graph.affine(z, CubicSpline(t, np.eye(T))(at), rows=c), at
+        operations = graph.finished(outputs.trace_unpacked(graph, z))
+        return Description(operations, ports, outputs.ports((len(t),)), t[:, None], self.facts_to_export())
+
+    takes_lists: ClassVar[bool] = True
+
+    def steps_of(self, X: Any) -> int | None:
+        """Return the length of records in an array or a dictionary of arrays; None for lists."""
+        if isinstance(X, dict):
+            lengths = [np.shape(X[name])[1] for name in X if np.ndim(X[name]) > 1]
+            return max(lengths, default=None)
+        return None if isinstance(X, (list, tuple)) else int(np.shape(X)[1])
+
+    def flat_inputs(self, estimator: Any, X: Any) -> np.ndarray:
+        """Check records of one length; return them packed and flat."""
+        inputs = self.inputs
+        assert isinstance(inputs, RecordInputs)
+        if inputs.split(estimator, X).form != "array":
+            raise InputError(
+                "give records of one length, as an array (N, T): one description has one length."
+            )
+        return inputs.flat(X)
+
+    def training_inputs(self, steps: int | None = None) -> np.ndarray | None:
+        """Return training records of so many steps, cut off or repeated, packed and flat."""
+        rows, inputs = self.record.inputs, self.inputs
+        assert isinstance(inputs, RecordInputs)
+        if rows is None:
+            return None
+        T = inputs.steps if steps is None else steps
+        records, parameters = np.split(rows, [inputs.steps * inputs.channels], axis=1)
+        channels, numbers = inputs.places(T)
+        found = np.empty((len(rows), channels.size + numbers.size))
+        own = records.reshape(len(rows), inputs.steps, -1)
+        found[:, channels] = own[:, np.arange(T) % inputs.steps]
+        found[:, numbers] = parameters
+        return found
 
     def distance(self, query: RecordQuery) -> np.ndarray:
         """Return the root mean square distance (n, T, c) of the companions' runs."""
@@ -361,12 +434,6 @@ class FittedMarching(FittedModel):
                 "Give records with known outputs: model.report(path, X, y)."
             )
         return self.method.validation(self) or "Not known: too few records were left out."
-
-
-def outside_range(Z: np.ndarray, ranges: np.ndarray) -> np.ndarray:
-    """Return the largest distance (n,) of coordinates (n, m) from the middle of their ranges, by halves."""
-    middle, half = ranges.mean(axis=0), np.maximum((ranges[1] - ranges[0]) / 2, 1e-9)
-    return np.asarray(np.abs((Z - middle) / half).max(axis=1))
 
 
 def _not_negative(values: Any) -> Any:

@@ -29,7 +29,8 @@ from elmonet.marching.bands import MarchingErrorBars
 from elmonet.marching.choice import Candidate, Search
 from elmonet.marching.fit import find_rest_of, fit_records, training_record
 from elmonet.marching.fitted import FittedMarching
-from elmonet.marching.records import RecordInputs, Records, find_records
+from elmonet.marching.forms import RecordInputs, find_records
+from elmonet.marching.records import Records
 from elmonet.marching.step import Settings, Step
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
@@ -113,6 +114,7 @@ class MarchingELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         begin = perf_counter()
+        given = X
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
         budget = np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
         records, inputs, outputs = find_records(self, X, y, points, sensors, groups)
@@ -121,7 +123,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             tell = hook or (lambda what, done, total: None)
             search = self._search(records, begin + budget, tell)
             best = search.run()
-            return fit_search(self, records, inputs, outputs, search, best)._warned()
+            return fit_search(self, records, inputs, outputs, search, best)._with_labels(given)._warned()
 
     def _search(self, records: Records, deadline: float, tell: Callable[[str, float, float], None]) -> Search:
         if self.feedback not in (None, True, False):

@@ -22,11 +22,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
+from elmonet.description import Graph
 from elmonet.linalg import add_gram, product
 
 DIFFERENCES = 4  # newest values that become levels and differences; older ones stay as they are
 _BLOCK_ENTRIES = 2_000_000  # of a block of windows or features
-_STEPS_AHEAD = 32  # steps of a free run whose inputs are prepared at once
 _CONSTANT = 1e-12  # deviation of a coordinate that does not vary, relative to its size
 _DEGREES = {"linear": 1, "quadratic": 2, "cubic": 3}
 KINDS = (*_DEGREES, "tanh")
@@ -163,19 +163,24 @@ class Step:
         return A, rng.uniform(-1, 1, (self.settings.width, 1))
 
     @cached_property
-    def _products(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Factors of the products of each degree: a product of the degree before, and a coordinate."""
+    def _tails(self) -> list[list[tuple[int, int, int]]]:
+        """How the products of each degree follow from those of the degree before.
+
+        Products are sorted by the numbers of their factors, the smallest first. So coordinate i times all
+        products before whose first factor is i or later, which stand at the end, are the next ones: (i, where
+        these begin, their number).
+        """
         m = len(range(len(self.mean))[self._nonlinear])
-        found: list[tuple[np.ndarray, np.ndarray]] = []
-        last: list[tuple[int, ...]] = [(i,) for i in range(m)]
+        found, begins, count = [], list(range(m)), m
         for _ in range(_DEGREES.get(self.settings.kind, 1) - 1):
-            pairs = [(n, j) for n, term in enumerate(last) for j in range(term[-1], m)]
-            found.append((np.array([n for n, _ in pairs]), np.array([j for _, j in pairs])))
-            last = [(*last[n], j) for n, j in pairs]
+            found.append([(i, begin, count - begin) for i, begin in enumerate(begins)])
+            sizes = [count - begin for begin in begins]
+            begins = [sum(sizes[:i]) for i in range(m)]
+            count = sum(sizes)
         return found
 
     def features(self, Z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return features (F, n) of standardised coordinates (m, n)."""
+        """Return features (F, n) of standardised coordinates (m, n); fewer if `out` has no rows for more."""
         out = np.empty((self.count, Z.shape[1])) if out is None else out
         m = self._linear
         out[0] = 1.0
@@ -183,16 +188,44 @@ class Step:
         V, at = Z[self._nonlinear], m + 1
         if self.settings.kind == "tanh":
             A, b = self.weights
-            pre = product(A, np.ascontiguousarray(V))
-            pre += b
-            np.tanh(pre, out=out[at:])
+            rows = product(A, np.ascontiguousarray(V), out=out[at:])
+            rows += b
+            np.tanh(rows, out=rows)
             return out
         last = V
-        for of, by in self._products:
-            rows = out[at : at + len(of)]
-            np.multiply(last[of], V[by], out=rows)
-            last, at = rows, at + len(of)
+        for degree in self._tails:
+            if at == len(out):
+                break
+            begin = at
+            for i, tail, count in degree:
+                np.multiply(last[tail:], V[i], out=out[at : at + count])
+                at += count
+            last = out[begin:at]
         return out
+
+    def trace(self, coefficients: np.ndarray, limits: np.ndarray) -> Graph:
+        """Write one step as array operations: from what it sees to the next output."""
+        (c, p, q), settings, m = self.sizes, self.settings, self._linear
+        h = settings.outputs
+        graph = Graph(h * c + settings.inputs * p + q)
+        Z = graph.affine(0, *self._map)
+        parts = [graph.affine(graph.part(Z, 0, m), coefficients[1 : m + 1].T, coefficients[0])]
+        V = graph.part(Z, *self._nonlinear.indices(len(self.mean))[:2])
+        if settings.kind == "tanh":
+            A, b = self.weights
+            random = graph.elementwise(graph.affine(V, A, b), "tanh")
+            parts.append(graph.affine(random, coefficients[m + 1 :].T))
+        last, at = V, m + 1
+        for degree in self._tails:
+            of = np.concatenate([np.arange(tail, tail + count) for _, tail, count in degree])
+            by = np.concatenate([np.full(count, i) for i, _, count in degree])
+            last = graph.product([graph.gather(last, of), graph.gather(V, by)])
+            parts.append(graph.affine(last, coefficients[at : at + len(of)].T))
+            at += len(of)
+        if h:
+            parts.append(graph.part(0, (h - 1) * c, h * c))
+        graph.clip(graph.sum(parts), *limits)
+        return graph
 
     def rows(self, series: Sequence[Series]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Return features (F, n) and targets (c, n) of all steps of some series, in blocks."""
@@ -297,52 +330,41 @@ class Runner:
             U[: len(series[i].u), :, column] = series[i].u
             S[:h, :, column] = series[i].s[:h]
             q[:, column] = series[i].parameters
-        each = None
-        if coefficients.ndim == 3:
-            each = np.ascontiguousarray(np.moveaxis(coefficients[order], 0, 2))
-        shared = np.ascontiguousarray(coefficients.T) if each is None else None
+        C = coefficients if coefficients.ndim == 2 else np.moveaxis(coefficients[order], 0, 2)
         with threadpool_limits(1, user_api="blas"):  # threads would wait for each other at each product
-            self._march(U, S, q, lengths[order], shared, each)
+            self._march(U, S, q, lengths[order], C)
         out: list[Any] = [None] * n
         for column, i in enumerate(order):
             out[i] = S[h : h + lengths[i], :, column].copy()
         return out
 
-    def _march(
-        self,
-        U: np.ndarray,
-        S: np.ndarray,
-        q: np.ndarray,
-        lengths: np.ndarray,
-        shared: Any,
-        each: np.ndarray | None,
-    ) -> None:
+    def _march(self, U: np.ndarray, S: np.ndarray, q: np.ndarray, lengths: np.ndarray, C: np.ndarray) -> None:
         """Fill S (h + T, c, n) step by step; columns come in the order of falling lengths."""
-        step, settings = self.step, self.step.settings
-        (c, p, _), h, g = step.sizes, settings.outputs, settings.inputs - 1
-        matrix, shift = step._map
-        of_past = np.ascontiguousarray(matrix[:, : h * c])
-        ends = h * c + p * np.arange(g + 2)  # of the columns of each input
-        of_inputs = [np.ascontiguousarray(matrix[:, ends[j] : ends[j + 1]]) for j in range(g + 1)]
-        constant = matrix[:, ends[-1] :] @ q + shift[:, None]
+        step, (c, p, _), settings = self.step, self.step.sizes, self.step.settings
+        h, inputs, (matrix, shift) = settings.outputs, settings.inputs, step._map
+        ends = np.cumsum([h * c, inputs * p])
+        of_past, of_inputs, of_numbers = map(np.ascontiguousarray, np.split(matrix, ends, axis=1))
+        constant = of_numbers @ q + shift[:, None]
         low, high = self.limits[0][:, None], self.limits[1][:, None]
         T, k = int(lengths[0]) if len(lengths) else 0, 0
         while k < T:
             n = int(np.searchsorted(-lengths, -k))  # those longer than k
-            stop = min(k + _STEPS_AHEAD, int(lengths[n - 1]))
-            ahead = np.broadcast_to(constant[:, :n], (stop - k, len(shift), n)).copy()
-            for j, part in enumerate(of_inputs):
-                ahead += np.matmul(part, U[k + j : stop + j, :, :n])
-            B = np.empty((step.count, n))
-            whole = n == S.shape[2]
+            stop = int(lengths[n - 1])
+            if n < S.shape[2]:  # without the columns that ended
+                U, shorter, constant = U[:, :, :n].copy(), S[:, :, :n].copy(), constant[:, :n].copy()
+            else:
+                shorter = S
+            increment = _Increment(step, C[..., :n] if C.ndim == 3 else C, n)
+            Z, more = np.empty((2, len(shift), n))
             for i in range(k, stop):
-                past = S[i : i + h] if whole else S[i : i + h, :, :n]
-                Z = ahead[i - k]
-                Z += of_past @ past.reshape(h * c, n)
-                step.features(Z, B)
-                change = np.einsum("fn,fcn->cn", B, each[:, :, :n]) if each is not None else shared @ B
-                change += S[i + h - 1, :, :n]
-                np.minimum(np.maximum(change, low, out=change), high, out=S[i + h, :, :n])
+                np.matmul(of_past, shorter[i : i + h].reshape(h * c, n), out=Z)
+                Z += np.matmul(of_inputs, U[i : i + inputs].reshape(inputs * p, n), out=more)
+                Z += constant
+                change = increment(Z)
+                change += shorter[i + h - 1]
+                np.minimum(np.maximum(change, low, out=change), high, out=shorter[i + h])
+            if shorter is not S:
+                S[k + h : stop + h, :, :n] = shorter[k + h : stop + h]
             k = stop
 
     def _filtered(self, series: Series, C: np.ndarray) -> np.ndarray:
@@ -351,6 +373,48 @@ class Runner:
         blank = series._replace(s=np.zeros((steps, self.step.sizes[0])))
         C = np.ascontiguousarray(C)
         return np.concatenate([product(np.ascontiguousarray(B.T), C) for B, _ in self.step.rows([blank])])
+
+
+class _Increment:
+    """Features times coefficients at one step of n runs: (F, c) for all of them, or (F, c, n) for each.
+
+    The highest products of a polynomial are not formed. With r over the products of one degree less,
+
+        sum_(i, r) c_ir z_i p_r(z) = sum_r p_r(z) (G z)_r ,    G_ri = c_ir ,
+
+    which is one small matrix product (Horner's scheme).
+    """
+
+    def __init__(self, step: Step, C: np.ndarray, n: int):
+        self.step = step
+        self.top: np.ndarray | None = None
+        count = step.count
+        if C.ndim == 2 and step._tails:
+            *_, degree = step._tails
+            below = max(begin + size for _, begin, size in degree)  # products of one degree less
+            m, at = len(degree), count - sum(size for *_, size in degree)
+            self.top = np.zeros((C.shape[1], below, m))
+            first = at
+            for i, begin, size in degree:
+                self.top[:, begin : begin + size, i] = C[first : first + size].T
+                first += size
+            self.products = np.empty((C.shape[1] * below, n))
+            self.rows, count = slice(at - below, at), at
+        self.each = np.ascontiguousarray(C) if C.ndim == 3 else None
+        self.shared = np.ascontiguousarray(C[:count].T)
+        self.B = np.empty((count, n))
+
+    def __call__(self, Z: np.ndarray) -> Any:
+        """Return increments (c, n) at coordinates Z (m, n)."""
+        B = self.step.features(Z, self.B)
+        if self.each is not None:
+            return np.einsum("fn,fcn->cn", B, self.each)
+        change = self.shared @ B
+        if self.top is not None:
+            V, (c, below, m) = Z[self.step._nonlinear], self.top.shape
+            W = np.matmul(self.top.reshape(c * below, m), V, out=self.products).reshape(c, below, -1)
+            change += np.einsum("rn,crn->cn", B[self.rows], W)
+        return change
 
 
 def _blocks(
