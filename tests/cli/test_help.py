@@ -33,11 +33,29 @@ def files(tmp_path_factory):
     np.save(folder / "grid.npy", points[::5])
     for name, alpha in (("operator", 1e-9), ("a", 1e-6), ("b", 1e-3), ("c", 1.0)):
         ELMDeepONet(Linear(), solver=Ridge(alpha)).fit(u, s, points).save(folder / f"{name}.elmonet")
+    _write_runs(folder)
     zarr = pytest.importorskip("zarr")
     group = zarr.open_group(folder / "big.zarr", mode="w")
     for name, array in (("u", u), ("s", s), ("points", points)):
         group.create_array(name, data=array)
     return folder
+
+
+def _write_runs(folder):
+    """A table of parameters with runs on a mesh, and records in time."""
+    meshio = pytest.importorskip("meshio")
+    for name in ("runs", "records"):
+        (folder / name).mkdir()
+    nodes, numbers = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), np.linspace(1, 2, 12)
+    for i, k in enumerate(numbers):
+        mesh = meshio.Mesh(nodes, [("triangle", [[0, 1, 2]])], point_data={"T": k * nodes[:, 0] + k**2})
+        mesh.write(folder / "runs" / f"{i}.vtu")
+    (folder / "design.csv").write_text("\n".join(["k", *map(str, numbers)]))
+    records = problems.duffing(5, 1, n_steps=80)
+    for i, (u, s) in enumerate(zip(records.u_train, records.s_train, strict=True)):
+        table = np.column_stack([records.points[:, 0], u, s])[: 80 - i]
+        header = {"delimiter": ",", "header": "t,force,displacement", "comments": ""}
+        np.savetxt(folder / "records" / f"{i}.csv", table, **header)
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in SLOW])

@@ -91,11 +91,11 @@ def test_converted_files_give_the_same_fit(ok, tmp_path, ending):
     other = f"other.{ending}".rstrip(".")
     out = ok(f"convert data.npz {other}", names)
     assert "input functions: v (25, 30)" in out
-    assert "wrote u_train (25, 30), s_train (25, 30), points (30, 1)" in out
+    assert "wrote v (25, 30), w (25, 30), points (30,)" in out
     ok(f"convert {other} back.npz")
     back = np.load(tmp_path / "back.npz")
-    assert np.array_equal(back["u_train"], u)
-    assert np.array_equal(back["s_train"], s)
+    assert np.array_equal(back["v"], u)
+    assert np.array_equal(back["w"], s)
     block = "--width 20 --json -o m.elmonet"  # nothing is chosen: the error depends on the numbers alone
     first = json.loads(ok("fit data.npz", names, block))["loo_error"]
     assert first > 0.01

@@ -37,7 +37,7 @@ def test_one_array(tmp_path):
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     write_data(tmp_path / "a.npz", {"u": np.ones(3)})
 
-    def fails(path, arrays):
+    def fails(path, arrays, note):
         path.write_bytes(b"half")
         raise OSError("disk full")
 

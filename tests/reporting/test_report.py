@@ -14,6 +14,7 @@ from elmonet import (
     ELMDeepONet,
     FileError,
     InputError,
+    InputPart,
     LayeredELMDeepONet,
     Legendre,
     Linear,
@@ -47,6 +48,16 @@ def data():
 def small(data):
     model = ELMDeepONet(Linear() + SLFN(40), random_state=7)
     return model.fit(data.u_train, data.s_train, points=data.points)
+
+
+def test_the_relevance_of_parts_is_shown_where_they_differ(small, reported):
+    rng = np.random.default_rng(0)
+    u, x = rng.random((20, 2)), np.linspace(0, 1, 8)
+    parts = (InputPart("load", 1, relevance=3.0), InputPart("speed", 1, relevance=0.5))
+    model = ELMDeepONet(Linear(), parts=parts, random_state=0).fit(u, np.sin(u[:, :1] + x), points=x)
+    words = "How much each part of the inputs counts"
+    assert words in reported(model).text
+    assert words not in reported(small).text
 
 
 def test_a_fit_on_a_line(data, small, reported):

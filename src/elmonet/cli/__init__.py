@@ -12,7 +12,7 @@ import typer
 import typer.core
 
 from elmonet import __version__
-from elmonet.cli import check, compare, doctor, files, fit, plot, predict, reproduce
+from elmonet.cli import apply, check, compare, doctor, files, fit, plot, predict, reproduce
 from elmonet.cli.console import Stopped, complain, plain_warnings
 from elmonet.errors import ElmonetError, how_to_report
 
@@ -54,6 +54,9 @@ for verb in (
     files.info,
     check.check,
     plot.plot,
+    apply.export,
+    apply.invert,
+    apply.sensitivity,
     files.make,
     files.convert,
     reproduce.demo,

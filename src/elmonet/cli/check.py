@@ -10,13 +10,16 @@ import typer
 from elmonet.checks import choice
 from elmonet.cli import console
 from elmonet.cli.fit import fit_functions, suspect_values
-from elmonet.cli.paths import require_data
+from elmonet.cli.paths import data_source, files_of
 from elmonet.cli.plot import require_picture, save_picture, without_windows
 
 
 def check(
     data: Annotated[
-        Path, typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA")
+        list[Path],
+        typer.Argument(
+            help="A file of functions, or files with a run each; see elmonet fit.", metavar="DATA"
+        ),
     ],
     input: console.InputName = None,
     output: console.OutputName = None,
@@ -25,6 +28,8 @@ def check(
     index: console.IndexName = None,
     transpose: console.Transpose = False,
     max_size: console.MaxSize = None,
+    table: console.RunTable = None,
+    bad_runs: console.BadRuns = "raise",
     missing: Annotated[
         str, console.option("What to do with NaN in the outputs: raise or ignore.", "WORD")
     ] = "raise",
@@ -54,13 +59,13 @@ def check(
     from elmonet.plot import suspects
     from elmonet.progress import progress_bar
 
-    require_data(data)
+    source = data_source(data, table, bad_runs)
     choice(missing, "--missing", ("raise", "ignore"))
     if picture is not None:
-        require_picture(picture, data)
+        require_picture(picture, *files_of(source))
         without_windows()
     printer, options = console.Printer(json), console.read_options(locals())
-    functions, _ = read_functions(printer, data, options)
+    functions, _ = read_functions(printer, source, options)
     with progress_bar() as progress:
         model = AutoELMDeepONet(layers=0, missing=missing, progress=progress, random_state=seed)
         fit_functions(model, functions)

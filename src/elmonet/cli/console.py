@@ -62,6 +62,18 @@ SensorsName = Annotated[str | None, _name("--sensors", "Name of the input sensor
 IndexName = Annotated[
     str | None, _name("--index", "Name of the integers that assign each scattered value to its function.")
 ]
+RunTable = Annotated[
+    Path | None,
+    option(
+        "Table with a row for each run: csv, tsv, xlsx, parquet. It may also come before the runs.",
+        "FILE",
+        "none",
+    ),
+]
+BadRuns = Annotated[
+    str,
+    option("What to do with runs that cannot be read, differ or have no row: raise or skip.", "WORD"),
+]
 Transpose = Annotated[bool, typer.Option("--transpose", help="Each column is a function, not each row.")]
 MaxSize = Annotated[
     str | None,
@@ -77,7 +89,7 @@ def read_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("input", "output"):
         given = options.get(name) or None
         found[name] = given[0] if given and len(given) == 1 else given
-    found["max_bytes"] = options["max_size"]
+    found["max_bytes"] = options["max_size"]  # table and bad runs are in the source
     return {name: value for name, value in found.items() if value is not None and value is not False}
 
 

@@ -9,12 +9,14 @@ import typer
 
 from elmonet.checks import choice
 from elmonet.cli.console import (
+    BadRuns,
     IndexName,
     InputName,
     MaxSize,
     OutputName,
     PointsName,
     Printer,
+    RunTable,
     SensorsName,
     Transpose,
     error_in_words,
@@ -25,7 +27,9 @@ from elmonet.cli.console import (
     seed_option,
     shapes_in_words,
 )
-from elmonet.cli.paths import WRITTEN, existing, is_model, require_data, require_data_place, require_file
+from elmonet.cli.paths import WRITTEN, data_source, existing, files_of, is_model, require_data_place
+from elmonet.data.field_files import FIELD_ENDINGS, require_field_place, write_fields
+from elmonet.data.runs import Runs
 from elmonet.errors import InputError
 from elmonet.summary import percent, plural, rounded
 
@@ -33,7 +37,12 @@ _PROBLEMS = ("antiderivative", "nonlinear_ode", "inverse_source", "burgers", "da
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="A model, or a file of functions.", metavar="FILE")],
+    file: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A model, a file of functions, or files with a run each; see elmonet fit.", metavar="FILE"
+        ),
+    ],
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
@@ -41,6 +50,8 @@ def info(
     index: IndexName = None,
     transpose: Transpose = False,
     max_size: MaxSize = None,
+    table: RunTable = None,
+    bad_runs: BadRuns = "raise",
     json: Annotated[
         bool,
         json_option(
@@ -63,15 +74,14 @@ def info(
 
     elmonet info data.mat --input f_train --output u_train
     """
-    require_file(file)
     printer, options = Printer(json), read_options(locals())
-    if is_model(file):
+    if len(file) == 1 and file[0].is_file() and is_model(file[0]):
         if options:
-            raise InputError(f"{str(file)!r} is a model; --input and the like are for files of functions.")
-        _print_model(printer, file)
+            raise InputError(f"{str(file[0])!r} is a model; --input and the like are for files of functions.")
+        _print_model(printer, file[0])
         printer.finish()
     else:
-        _print_data(printer, file, options)
+        _print_data(printer, data_source(file, table, bad_runs), options)
 
 
 def _print_model(printer: Printer, file: Path) -> None:
@@ -164,7 +174,7 @@ def _print_network(printer: Printer, model: Any) -> None:
     )
 
 
-def _print_data(printer: Printer, file: Path, options: dict[str, Any]) -> None:
+def _print_data(printer: Printer, file: Path | Runs, options: dict[str, Any]) -> None:
     from elmonet.data.reading import describe_file
 
     found = describe_file(file, **options)
@@ -231,14 +241,23 @@ def make(
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="A file of functions.", metavar="SOURCE")],
+    source: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A file of functions, or files with a run each; see elmonet fit.", metavar="SOURCE"
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Argument(
-            help=f"File to write: {WRITTEN}, csv, or a folder of npy (a name without ending).",
+            help=f"File to write: {WRITTEN}, csv, parquet; vtu or xdmf for one function on a mesh; a name "
+            "without ending for a folder of vtu files if there is a mesh, else of npy.",
             metavar="OUT",
         ),
     ],
+    long: Annotated[
+        bool, typer.Option("--long", help="For csv and parquet: a row for each value, not for each function.")
+    ] = False,
     input: InputName = None,
     output: OutputName = None,
     points: PointsName = None,
@@ -246,25 +265,62 @@ def convert(
     index: IndexName = None,
     transpose: Transpose = False,
     max_size: MaxSize = None,
+    table: RunTable = None,
+    bad_runs: BadRuns = "raise",
     json: Annotated[bool, json_option("understood, arrays, wrote")] = False,
 ) -> None:
-    """Convert a file of functions to another kind, with array names that need no guess.
+    """Convert a file of functions, or many, to one file of another kind.
+
+    Names and units are kept, and a note in the file says what is what, so that it is read without a guess.
 
     **Examples**
 
     elmonet convert data.mat data.h5
 
     elmonet convert in.mat out.zarr --input f_train --output u_train
+
+    elmonet convert design.csv "runs/*.vtu" all.h5
     """
     from elmonet.cli.inputs import read_functions
+    from elmonet.data.named import named_arrays
     from elmonet.data.write import write_data
 
-    require_data(source)
-    require_data_place(out, source, *existing(points, sensors))
+    given = data_source(source, table, bad_runs)
+    if out.suffix.lower() in FIELD_ENDINGS:
+        require_field_place(out)
+    else:
+        require_data_place(out, *files_of(given), *existing(points, sensors))
+    if long and out.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError("--long is for tables: write csv or parquet.")
     printer = Printer(json)
-    data, _ = read_functions(printer, source, read_options(locals()))
-    arrays = data.to_arrays()
-    out = printer.save(lambda place: write_data(place, arrays), out)
+    data, _ = read_functions(printer, given, read_options(locals()))
+    if out.suffix.lower() in FIELD_ENDINGS or (not out.suffix and data.mesh is not None):
+        _write_runs(printer, data, out)
+        return
+    arrays, note = named_arrays(data, long=long)
+    out = printer.save(lambda place: write_data(place, arrays, note), out)
     printer.value(arrays={name: array.shape for name, array in arrays.items()}, wrote=str(out))
     printer.line(f"wrote {shapes_in_words(arrays)} to {out}")
+    printer.finish()
+
+
+def _write_runs(printer: Printer, data: Any, out: Path) -> None:
+    """Write output functions as fields on their mesh, and the numbers that are their inputs as a table."""
+    import numpy as np
+
+    from elmonet.data.lazy import load
+
+    if data.u_test is not None or isinstance(data.s_train, list) or data.points is None:
+        raise InputError("fields on a mesh are one set of functions at common points. Write npz, h5 or nc.")
+    u = data.u_train if isinstance(data.u_train, dict) else {data.input or "u": data.u_train}
+    table = {name: load(part) for name, part in u.items() if np.ndim(part) <= 2}
+    values = {"": load(data.s_train)}
+    names: list[str] = []
+
+    def write(place: Path) -> None:
+        names.extend(write_fields(place, data.labels, data.points, values, table))
+
+    out = printer.save(write, out)
+    printer.value(fields=names, wrote=str(out))
+    printer.line(f"wrote {plural(len(data.s_train), 'function')}, {', '.join(names)}, to {out}")
     printer.finish()

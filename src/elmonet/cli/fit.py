@@ -14,13 +14,14 @@ import typer
 
 from elmonet.checks import choice, number
 from elmonet.cli import console
-from elmonet.cli.paths import bytes_on_disk, existing, is_model, require_data, require_place
+from elmonet.cli.paths import bytes_on_disk, data_source, existing, files_of, is_model, require_place
 from elmonet.cli.predict import coverages
 from elmonet.errors import FileError, InputError
 from elmonet.summary import percent, plural, rounded
 
 if TYPE_CHECKING:
     from elmonet.data import OperatorData
+    from elmonet.data.runs import Runs
 
 _COVERAGE = 0.9  # of the bands that are checked on test functions
 _LARGE_FILE = 1 << 30  # bytes of a file from which on it is read in blocks
@@ -30,7 +31,12 @@ _block_option = partial(console.option, rich_help_panel="In blocks: data larger 
 
 def fit(
     data: Annotated[
-        Path, typer.Argument(help="A file of functions; elmonet info shows what is in it.", metavar="DATA")
+        list[Path],
+        typer.Argument(
+            help="A file of functions, or files with a run each: a pattern in quotes, a folder, or their "
+            "names; a table of their parameters first. elmonet info shows what is in them.",
+            metavar="DATA",
+        ),
     ],
     out: Annotated[Path, console.out_option("File of the model to write.")],
     input: console.InputName = None,
@@ -40,6 +46,8 @@ def fit(
     index: console.IndexName = None,
     transpose: console.Transpose = False,
     max_size: console.MaxSize = None,
+    table: console.RunTable = None,
+    bad_runs: console.BadRuns = "raise",
     missing: Annotated[
         str, console.option("What to do with NaN in the outputs: raise or ignore.", "WORD")
     ] = "raise",
@@ -114,15 +122,17 @@ def fit(
 
     elmonet fit data.npz -o operator.elmonet --report fit.html
 
-    elmonet fit big.zarr -o operator.elmonet
+    elmonet fit design.csv "runs/*.vtu" -o operator.elmonet
+
+    elmonet fit "records/*.csv" -o operator.elmonet --input force --output displacement
 
     elmonet fit big.zarr -o operator.elmonet --memory 2GB --checkpoint fit.ckpt
     """
     from elmonet import SLFN, ELMDeepONet, Linear
     from elmonet.memory import available, bytes_of
 
-    require_data(data)
-    _require_places(out, report, checkpoint, data, *existing(points, sensors))
+    source = data_source(data, table, bad_runs)
+    _require_places(out, report, checkpoint, *files_of(source), *existing(points, sensors))
     choice(missing, "--missing", ("raise", "ignore"))
     if time_budget is not None:
         number(time_budget, "--time-budget", strict=True)
@@ -136,7 +146,7 @@ def fit(
     features = SLFN(width or 1000, activation or "tanh", scale or 0.5)
     begun = perf_counter()
     functions = None
-    size, search = bytes_on_disk(data), all(value is None for value in (width, activation, scale))
+    size, search = bytes_on_disk(source), all(value is None for value in (width, activation, scale))
     in_memory_only = missing == "ignore" or without_suspects or bool(layers)
     if given or (size > available() / 4 and (in_memory_only or not search)):
         _require_no_search(
@@ -146,20 +156,20 @@ def fit(
             missing=missing,
             without_suspects=without_suspects,
         )
-        model = _fit_blocks(printer, data, options, block_options, features, seed, groups)
+        model = _fit_blocks(printer, source, options, block_options, features, seed, groups)
     elif search and not in_memory_only and size > min(available() / 4, _LARGE_FILE):
-        model = _search_blocks(printer, data, options, time_budget, seed, groups)
+        model = _search_blocks(printer, source, options, time_budget, seed, groups)
     elif not search:
         _require_no_search("with --width, --activation or --scale", time_budget, layers)
         model = ELMDeepONet(Linear() + features, missing=missing, random_state=seed)
-        functions = _fit_in_memory(printer, data, options, missing, model, groups, without_suspects)
+        functions = _fit_in_memory(printer, source, options, missing, model, groups, without_suspects)
     else:
         settings = {"missing": missing, "time_budget": time_budget, "layers": layers, "random_state": seed}
-        model, functions = _search(printer, data, options, settings, groups, without_suspects)
+        model, functions = _search(printer, source, options, settings, groups, without_suspects)
     wrote = [printer.save(model.save, out)]
     printer.value(wrote=str(wrote[0]))
     if report is not None:
-        wrote.append(printer.save(partial(_write_report, printer, model, data, functions), report))
+        wrote.append(printer.save(partial(_write_report, printer, model, source, functions), report))
         printer.value(report=str(wrote[1]))
     if checkpoint is not None and wrote[0] == out:
         checkpoint.resolve().unlink(missing_ok=True)
@@ -218,7 +228,7 @@ def _require_no_search(
 
 def _search(
     printer: console.Printer,
-    path: Path,
+    path: Path | Runs,
     options: dict[str, Any],
     settings: dict[str, Any],
     groups: str | None,
@@ -239,7 +249,7 @@ def _search(
 
 def _search_blocks(
     printer: console.Printer,
-    path: Path,
+    path: Path | Runs,
     options: dict[str, Any],
     time_budget: float | None,
     seed: int,
@@ -269,7 +279,7 @@ def _search_blocks(
 
 def _fit_in_memory(
     printer: console.Printer,
-    path: Path,
+    path: Path | Runs,
     options: dict[str, Any],
     missing: str,
     model: Any,
@@ -319,7 +329,7 @@ def fit_functions(model: Any, data: OperatorData, groups: Any = None, rows: Any 
         u, s = rows_of(u, rows), s.of_functions(rows) if isinstance(s, Scattered) else rows_of(s, rows)
         groups = None if groups is None else groups[rows]
     sensors = None if isinstance(u, dict) else data.sensors
-    return model.fit(u, s, data.points, sensors=sensors, groups=groups)
+    return model.fit(u, s, data.points, sensors=sensors, groups=groups)._with_labels(data)
 
 
 def suspect_values(found: Any) -> list[dict[str, Any]]:
@@ -338,9 +348,17 @@ def _validate(data: OperatorData, missing: str) -> None:
     u, s = data.u_train, data.s_train
     for name, part in (u if isinstance(u, dict) else {"": u}).items():
         what = f"the input functions {name}".strip()
+        if isinstance(part, list):
+            part = np.array([record.sum() for record in part])
         _require_finite(what, part, "Remove these functions, or fill the gaps.")
-    if isinstance(s, Scattered):
+    if isinstance(s, list):
+        totals = np.array([record.sum() for record in s])
+        _require_finite("the records", totals, "Leave these runs out, or fill the gaps.")
+    if isinstance(s, (Scattered, list)):
         return
+    hole = np.isnan(s).all(axis=0)
+    if hole.any() and not hole.all():  # points without a value in any function
+        s = np.where(hole, 0, s)
     if missing == "ignore":
         _require_finite("the output functions", np.where(np.isnan(s), 0, s), "Remove these functions.")
     else:
@@ -395,7 +413,7 @@ def _print_coverage(printer: console.Printer, model: Any, u: Any, points: Any, t
 
 def _fit_blocks(
     printer: console.Printer,
-    path: Path,
+    path: Path | Runs,
     options: dict[str, Any],
     block_options: dict[str, Any],
     features: Any,
@@ -438,7 +456,7 @@ def _print_solution(printer: console.Printer, model: Any, more: str = "") -> Non
 
 
 def _write_report(
-    printer: console.Printer, model: Any, path: Path, functions: OperatorData | None, report: Path
+    printer: console.Printer, model: Any, path: Path | Runs, functions: OperatorData | None, report: Path
 ) -> None:
     """Write the report of a model, of the file it was fitted to, and of the file's test functions."""
     from elmonet.cli.inputs import named_outputs

@@ -13,23 +13,25 @@ import numpy as np
 
 from elmonet.cli.console import Printer, shapes_in_words
 from elmonet.data import OperatorData, Scattered, read
-from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import last_axis_first, load
-from elmonet.data.reading import read_with_roles
+from elmonet.data.reading import open_source, read_with_roles, side_by_side
 from elmonet.data.roles import Contents, Roles
+from elmonet.data.runs import Runs
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural
 
 
-def read_functions(printer: Printer, path: Path, options: dict[str, Any]) -> tuple[OperatorData, Roles]:
+def read_functions(
+    printer: Printer, path: Path | Runs, options: dict[str, Any]
+) -> tuple[OperatorData, Roles]:
     """Read a file with the options of `read`, and print the role of each array."""
     data, roles = read_with_roles(path, **options)
     print_roles(printer, path, roles)
     return data, roles
 
 
-def print_roles(printer: Printer, path: Path, roles: Any) -> None:
+def print_roles(printer: Printer, path: Path | Runs, roles: Any) -> None:
     """Print the role that each array of a file was given."""
     printer.line("\n".join([f"{path}:", *(f"  {reason}" for reason in roles.reasons)]))
     printer.value(understood=list(roles.reasons))
@@ -74,13 +76,15 @@ class InputFunctions:
         return count_of(self.u)
 
 
-def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
+def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions:
     """Find the input functions of a file: by the names of its arrays, or else by the shape the model takes.
 
     The options are those of `read`. Where they say nothing, the names are those that the model was fitted to.
     """
     asked, max_bytes = options.get("input") or [], options.get("max_bytes")
-    with open_arrays(path, max_bytes) as arrays:
+    with open_source(path, max_bytes) as arrays:
+        if arrays.ragged:
+            return _record_inputs(model, path, options)
         contents = Contents(arrays, index=options.get("index"))
         given = contents.asked(asked, "input")
         contents.asked(options.get("output"), "output")
@@ -106,7 +110,7 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
         if _on_another_grid(model, data, u):
             return _with_truth(model, data, u, part)
         why = f"its input functions {_shape_of(u)} are not those of the model, {_expected_shape(model)}."
-    with open_arrays(path, max_bytes) as opened:
+    with open_source(path, max_bytes) as opened:
         found, shapes = dict(opened), model.inputs_.shapes or (model.input_shape_,)
         for name, array in opened.items():
             is_input = (tuple(array.shape[1:]) or (1,)) in shapes
@@ -114,6 +118,12 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
                 found[name] = last_axis_first(array)
         if model.inputs_.names is not None:
             return _several_inputs(model, path, found, given, why)
+        columns = model.file_names_.get("input")
+        if not given and isinstance(columns, list) and all(name in found for name in columns):
+            u = side_by_side({name: np.asarray(load(found[name]), float) for name in columns})
+            if _fits(model, u):  # numbers of a table, fitted side by side
+                u, said = _in_model_shape(model, u), f"input functions: {', '.join(columns)}"
+                return InputFunctions(u, said, why_no_truth=why)
         candidates = {name: found[name] for name in given or found}
         fitting = [name for name, array in candidates.items() if _fits(model, array) and 0 not in array.shape]
         if len(fitting) != 1:
@@ -129,6 +139,20 @@ def read_inputs(model: Any, path: Path, **options: Any) -> InputFunctions:
             )
         u = _in_model_shape(model, np.asarray(load(found[fitting[0]]), float))
         return InputFunctions(u, f"input functions: {fitting[0]} {u.shape}", why_no_truth=why)
+
+
+def _record_inputs(model: Any, path: Path | Runs, options: dict[str, Any]) -> InputFunctions:
+    """Return records of any length, by the names that the model was fitted to, and their outputs."""
+    flags = ("input", "output", "points")
+    known = {flag: model.file_names_.get(flag) for flag in flags if options.get(flag) is None}
+    data, _ = read_with_roles(path, **(options | known))
+    if not hasattr(model, "step_"):
+        raise InputError(
+            f"{str(path)!r} holds records of different lengths, and the model takes whole functions."
+        )
+    return InputFunctions(
+        data.u_train, plural(len(data.s_train), "record"), None, data.s_train, None, data.axes
+    )
 
 
 def _known_names(model: Any, contents: Contents, options: dict[str, Any]) -> dict[str, Any]:
@@ -153,13 +177,13 @@ def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> InputFunct
     if isinstance(s, Scattered):
         return InputFunctions(u, description, s, s, data.sensors, data.axes)
     own_points = model.outputs_.scattered or (
-        data.points is not None and not np.array_equal(np.asarray(data.points), model.outputs_.points)
+        data.points is not None and not np.array_equal(np.asarray(data.points), model.outputs_.given_points)
     )
     return InputFunctions(u, description, data.points if own_points else None, s, data.sensors, data.axes)
 
 
 def _several_inputs(
-    model: Any, path: Path, arrays: Mapping[str, Any], given: list[str], why: str
+    model: Any, path: Path | Runs, arrays: Mapping[str, Any], given: list[str], why: str
 ) -> InputFunctions:
     """Return the inputs of a model that takes several, by their names or in the order given."""
     wanted = model.inputs_.names
@@ -230,7 +254,7 @@ def count_training_functions(model: Any, u: Any) -> tuple[int, str]:
     return count, f" ({those} of the model: the error on new functions is larger)"
 
 
-def other_outputs(model: Path, data: Path) -> str:
+def other_outputs(model: Path, data: Path | Runs) -> str:
     """Return the message for a model that was fitted to other outputs than a file holds."""
     return (
         f"{str(model)!r} predicts other output functions than {str(data)!r} holds, in number of values or in "
@@ -238,9 +262,9 @@ def other_outputs(model: Path, data: Path) -> str:
     )
 
 
-def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.ndarray:
+def points_from(model: Any, given: str, path: Path | Runs, max_size: str | None) -> np.ndarray:
     """Read the points to predict at: from a file, or by the name of an array in the file of functions."""
-    with open_arrays(given if Path(given).exists() else path, max_size) as arrays:
+    with open_source(given if Path(given).exists() else path, max_size) as arrays:
         if Path(given).exists():
             found = [np.asarray(load(array), float) for array in arrays.values()]
         elif given in arrays:
@@ -263,9 +287,9 @@ def points_from(model: Any, given: str, path: Path, max_size: str | None) -> np.
     return points
 
 
-def labels_from(name: str, path: Path, max_size: str | None) -> np.ndarray:
+def labels_from(name: str, path: Path | Runs, max_size: str | None) -> np.ndarray:
     """Read the group labels, one for each function."""
-    with open_arrays(path, max_size) as arrays:
+    with open_source(path, max_size) as arrays:
         if name not in arrays:
             raise InputError(
                 f"--groups {name}: there is no such array of numbers in {str(path)!r}. There are: "

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elmonet.errors import FileError
+from elmonet.data.runs import TABLE_ENDINGS, Runs, find_runs
+from elmonet.errors import FileError, InputError
 from elmonet.store import require_room, writable_path
 
 # The kinds of data files, by their endings.
@@ -16,12 +17,51 @@ TABLES = (".npy", ".csv")  # hold one array, or one table
 _ALIKE = 0.65  # similarity of a name that may be meant: nwe and new have 0.67, nofile and five 0.6
 
 
-def require_file(path: Path) -> None:
+def data_source(given: list[Path], table: Path | None = None, bad_runs: str = "raise") -> Path | Runs:
+    """Return what the arguments of a verb name: a file of functions, or files with a run each.
+
+    A table may come first: ``design.csv "runs/*.vtu"``.
+    """
+    first, rest = given[0], given[1:]
+    if table is None and rest and first.suffix.lower() in TABLE_ENDINGS and _is_table_of(first, rest):
+        table, given = first, rest
+    if table is not None:
+        require_file(table)
+    runs = find_runs(given if len(given) > 1 else given[0], table, bad_runs)
+    if runs is None:
+        if bad_runs != "raise":
+            raise InputError("--bad-runs is for several files with a run each; here is one file.")
+        require_data(given[0])
+        return given[0]
+    for file in runs.files:
+        require_data(file, empty=True)
+    return runs
+
+
+def _is_table_of(first: Path, rest: list[Path]) -> bool:
+    """Return whether the first file is the table of the others: of another kind or in another folder."""
+    others = {path.suffix.lower() for path in rest}
+    return first.suffix.lower() not in others or all(path.parent != first.parent for path in rest)
+
+
+def files_of(source: Path | Runs) -> list[Path]:
+    """Return the files that a verb reads."""
+    if isinstance(source, Path):
+        return [source]
+    return [*source.files, *([Path(source.table)] if source.table is not None else [])]
+
+
+def name_of(source: Path | Runs) -> str:
+    """Return a short name of what a verb reads."""
+    return source.stem if isinstance(source, Path) else Path(source.name).parent.name or source.name
+
+
+def require_file(path: Path, *, empty: bool = False) -> None:
     """Raise unless this is a file that is not empty, or a folder; suggest a similar name."""
     if path.exists():
         if not path.is_file() and not path.is_dir():
             raise FileError(f"{str(path)!r} is not a data file (a device, for example). Name a file.")
-        if path.is_file() and path.stat().st_size == 0:
+        if path.is_file() and path.stat().st_size == 0 and not empty:
             raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
         return
     siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
@@ -49,9 +89,9 @@ def is_model(file: Path) -> bool:
     return file.suffix == ".elmonet" or (len(start) == 9 and start[8:] == b"{" and start[7] == 0)
 
 
-def require_data(path: Path) -> None:
-    """Raise unless this may be a file of functions."""
-    require_file(path)
+def require_data(path: Path, *, empty: bool = False) -> None:
+    """Raise unless this may be a file of functions; `empty`: or has no bytes, which its reader refuses."""
+    require_file(path, empty=empty)
     if is_model(path):
         raise FileError(
             f"{str(path)!r} is a model, not a file of functions. Give the file that holds the functions; "
@@ -126,8 +166,10 @@ def _require_other(out: Path, read: tuple[Path, ...]) -> None:
             )
 
 
-def bytes_on_disk(path: Path) -> int:
-    """Return the size of a file or folder that can be read in blocks, and 0 for any other."""
+def bytes_on_disk(path: Path | Runs) -> int:
+    """Return the size of files or a folder that can be read in blocks, and 0 for any other."""
+    if isinstance(path, Runs):
+        return path.bytes
     from elmonet.data.formats import find_reader
     from elmonet.data.limits import stored_bytes
 

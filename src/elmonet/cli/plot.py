@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elmonet.cli import console
-from elmonet.cli.paths import open_model, require_data, require_place
+from elmonet.cli.paths import data_source, files_of, name_of, open_model, require_place
 from elmonet.cli.predict import Band, Interval, band_asked, of_option
 from elmonet.errors import InputError
 from elmonet.store import atomic_write
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def plot(
     model: console.ModelFile,
-    data: Annotated[Path, typer.Argument(help="File of input and output functions.", metavar="DATA")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(help="File of input and output functions, or files with a run each.", metavar="DATA"),
+    ],
     out: Annotated[Path, console.out_option("Picture to write: png, pdf or svg.")],
     function: Annotated[int, console.option("Which function, counted from 0.", "N", min=0)] = 0,
     component: Annotated[
@@ -35,6 +38,8 @@ def plot(
     index: console.IndexName = None,
     transpose: console.Transpose = False,
     max_size: console.MaxSize = None,
+    table: console.RunTable = None,
+    bad_runs: console.BadRuns = "raise",
     json: Annotated[bool, console.json_option("function, training_function, error, wrote")] = False,
 ) -> None:
     """Draw a prediction beside the truth.
@@ -56,14 +61,14 @@ def plot(
     from elmonet.forms.outputs import errors_of_functions
 
     band = band_asked(interval, of, default="function")
-    require_picture(out, model, data)
     fitted = open_model(model)
-    require_data(data)
-    inputs = read_inputs(fitted, data, **console.read_options(locals()))
+    source = data_source(data, table, bad_runs)
+    require_picture(out, model, *files_of(source))
+    inputs = read_inputs(fitted, source, **console.read_options(locals()))
     inputs = replace(inputs, names=(name_in_file(fitted, "input", ""), name_in_file(fitted, "output", "")))
     if inputs.truth is None and band is None:
         raise InputError(
-            f"a picture needs output functions to compare, and in {str(data)!r} there are none: "
+            f"a picture needs output functions to compare, and in {str(source)!r} there are none: "
             f"{inputs.why_no_truth}"
         )
     if function >= inputs.count:
@@ -75,8 +80,8 @@ def plot(
     u = rows_of(inputs.u, slice(function, function + 1))
     where, truth = _points_and_truth(fitted, inputs, function)
     if band is None and errors_of_functions(fitted.predict(u, points=where), truth) is None:
-        raise InputError(other_outputs(model, data))
-    shown = (fitted, u, where, truth, inputs, component, f"{data.stem}, function {function}")
+        raise InputError(other_outputs(model, source))
+    shown = (fitted, u, where, truth, inputs, component, f"{name_of(source)}, function {function}")
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
     printer = console.Printer(json)
     out = printer.save(lambda place: save_picture(axes, place), out)

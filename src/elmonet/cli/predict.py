@@ -11,9 +11,21 @@ import typer
 
 from elmonet.checks import choice
 from elmonet.cli import console
-from elmonet.cli.paths import TABLES, WRITTEN, existing, open_model, require_data, require_data_place
+from elmonet.cli.paths import (
+    TABLES,
+    WRITTEN,
+    data_source,
+    existing,
+    files_of,
+    open_model,
+    require_data,
+    require_data_place,
+)
+from elmonet.data.field_files import FIELD_ENDINGS, require_field_place, write_fields
 from elmonet.errors import InputError
 from elmonet.summary import duration, percent, plural
+
+_COVERAGE = 0.9  # of the bands that are written beside fields on a mesh
 
 Interval = Annotated[
     float | None, console.option("Also give bands with this coverage: 0.9 for 90 %.", "COVERAGE", "no bands")
@@ -28,8 +40,17 @@ def of_option(default: str) -> Any:
 
 def predict(
     model: console.ModelFile,
-    data: Annotated[Path, typer.Argument(help="File of input functions.", metavar="DATA")],
-    out: Annotated[Path, console.out_option(f"File of the predictions to write: {WRITTEN}, csv, npy.")],
+    data: Annotated[
+        list[Path],
+        typer.Argument(help="File of input functions, or files with a run each.", metavar="DATA"),
+    ],
+    out: Annotated[
+        Path,
+        console.out_option(
+            f"File of the predictions to write: {WRITTEN}, csv, npy; vtu or xdmf for one function on a "
+            "mesh, a folder for several."
+        ),
+    ],
     points: Annotated[
         str | None,
         console.option(
@@ -54,7 +75,9 @@ def predict(
     """Predict output functions for the input functions in a file.
 
     Writes the predictions and their points; to csv and npy, the predictions alone. They have the name of the
-    outputs in the file that the model was fitted to, or s. If the file has test functions, only these are
+    outputs in the file that the model was fitted to, or s. A model of fields on a mesh writes to a folder: a
+    vtu file for each function with prediction, lower, upper and half_width of 90 % bands, and a pvd file that
+    lists them, which ParaView opens. If the file has test functions, only these are
     predicted. If it holds output functions too, the error is printed. With --interval, the lower and upper
     ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
     printed.
@@ -74,8 +97,17 @@ def predict(
 
     band = band_asked(interval, of, default="points")
     fitted = open_model(model)
-    require_data(data)
-    require_data_place(out, model, data, *existing(points))
+    source = data_source(data)
+    on_mesh = out.suffix.lower() in FIELD_ENDINGS or (not out.suffix and fitted.labels_.mesh is not None)
+    if on_mesh and points is None:
+        require_field_place(out)
+        band = band or Band(_COVERAGE, "points")
+    elif on_mesh:
+        raise InputError(
+            "fields on a mesh are predicted at its own points: leave out --points, or write npz."
+        )
+    else:
+        require_data_place(out, model, *files_of(source), *existing(points))
     if out.suffix.lower() == ".npy" and (band is not None or fitted.outputs_.names is not None):
         raise InputError(
             f"{str(out)!r} can hold one array, and there will be more: {'bands' if band else 'components'}. "
@@ -83,20 +115,24 @@ def predict(
         )
     printer = console.Printer(json)
     options = console.read_options(locals()) | {"points": None}  # here --points says where to predict
-    inputs = read_inputs(fitted, data, **options)
-    where = inputs.points if points is None else points_from(fitted, points, data, max_size)
+    inputs = read_inputs(fitted, source, **options)
+    where = inputs.points if points is None else points_from(fitted, points, source, max_size)
     if where is None and fitted.outputs_.scattered:
         raise InputError(
             "the model was fitted to outputs at scattered points. Say where to predict: --points FILE, an "
             f"array (M, {fitted.outputs_.points.shape[1]}) with one point per row."
         )
     trained_on, remark = count_training_functions(fitted, inputs.u)
-    printer.line(f"{data}: {inputs.description}{remark}")
+    printer.line(f"{source}: {inputs.description}{remark}")
     begun = perf_counter()
     predicted = fitted.predict(inputs.u, points=where)
     ends = None if band is None else fitted.interval(inputs.u, band.coverage, band.of, points=where)
     seconds = perf_counter() - begun
     output_name = name_in_file(fitted, "output", "s")
+    if on_mesh:
+        assert band is not None
+        _write_on_mesh(printer, fitted, inputs, predicted, ends, out, seconds, band)
+        return
     arrays = {
         f"{name}{end}": array
         for end, values in zip(("", "_low", "_high"), (predicted, *(ends or ())), strict=False)
@@ -106,7 +142,7 @@ def predict(
     if isinstance(where, Scattered):
         arrays |= {"index": where.index, "points": where.points}
     elif out.suffix.lower() not in TABLES:
-        arrays["points"] = fitted.outputs_.points if where is None else where
+        arrays["points"] = fitted.outputs_.given_points if where is None else where
     out = printer.save(lambda place: write_data(place, arrays), out)
     printer.value(
         functions=inputs.count, training_functions=trained_on, shapes=shapes, seconds=seconds, wrote=str(out)
@@ -125,6 +161,43 @@ def predict(
             what = {"points": "of all values", "function": "of whole functions"}[band.of]
             printer.value(coverage_found=found[band.of])
             printer.line(f"bands for {100 * band.coverage:g} % {what}: {100 * found[band.of]:.1f} % inside")
+    printer.finish()
+
+
+def _write_on_mesh(
+    printer: console.Printer,
+    fitted: Any,
+    inputs: Any,
+    predicted: Any,
+    ends: Any,
+    out: Path,
+    seconds: float,
+    band: Band,
+) -> None:
+    """Write predictions and bands as fields on the mesh of the model."""
+    from elmonet.forms.outputs import relative_error
+
+    parts = [each if isinstance(each, dict) else {"": each} for each in (predicted, *ends)]
+    half: Any = {name: (parts[2][name] - parts[1][name]) / 2 for name in parts[0]}
+    half = half if isinstance(predicted, dict) else half[""]
+    values = {"": predicted, "_lower": ends[0], "_upper": ends[1], "_half_width": half}
+    names: list[str] = []
+    where = fitted.outputs_.given_points
+
+    def write(place: Path) -> None:
+        names.extend(write_fields(place, fitted.labels_, where, values))
+
+    out = printer.save(write, out)
+    more = " and predictions.pvd" if not out.suffix else ""
+    printer.line(
+        f"{plural(inputs.count, 'function')} in {duration(seconds)}; wrote {plural(inputs.count, 'file')}"
+        f"{more} to {out}: {', '.join(names)}; the bands hold {100 * band.coverage:g} %"
+    )
+    printer.value(functions=inputs.count, fields=names, seconds=seconds, wrote=str(out))
+    error = None if inputs.truth is None else relative_error(predicted, inputs.truth)
+    if error is not None:
+        printer.value(error=error)
+        printer.line(f"relative error against the file's own outputs: {percent(error)}")
     printer.finish()
 
 

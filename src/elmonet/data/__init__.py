@@ -6,7 +6,8 @@ array is and says why, and `read` assembles the arrays in their roles.
 
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import register_reader
+from elmonet.data.mesh import Mesh
 from elmonet.data.reading import read
 from elmonet.data.scattered import Scattered, resample
 
-__all__ = ["OperatorData", "Scattered", "read", "register_reader", "resample"]
+__all__ = ["Mesh", "OperatorData", "Scattered", "read", "register_reader", "resample"]

@@ -3,17 +3,79 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from elmonet.checks import plain
-from elmonet.data.lazy import load
+from elmonet.data.lazy import Lazy, load
 from elmonet.data.limits import require_extra
+from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.summary import plural
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What functions are called and where they live, from the file to the model and its predictions.
+
+    Attributes
+    ----------
+    input, output : names of the input and of the output functions; "" if there are none.
+    components : names of the components of the outputs.
+    axes : names of the coordinates of the points.
+    units : units by the name of an input, output, component or coordinate.
+    mesh : mesh that the outputs belong to.
+    """
+
+    input: str = ""
+    output: str = ""
+    components: tuple[str, ...] | None = None
+    axes: tuple[str, ...] | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    mesh: Mesh | None = None
+
+    def with_unit(self, name: str) -> str:
+        """Return a name with its unit in brackets, if it has one."""
+        return f"{name} [{self.units[name]}]" if self.units.get(name) else name
+
+    @property
+    def axes_with_units(self) -> tuple[str, ...] | None:
+        """Names of the coordinates with their units."""
+        return None if self.axes is None else tuple(map(self.with_unit, self.axes))
+
+    def to_store(self, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Return the record of the labels for a file; arrays of the mesh go to `arrays`."""
+        record = {name: getattr(self, name) for name in ("input", "output", "components", "axes")}
+        mesh = None if self.mesh is None else self.mesh.to_store(arrays)
+        return record | {"units": dict(self.units), "mesh": mesh}
+
+    @classmethod
+    def from_store(cls, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labels:
+        """Invert `to_store`; raise TypeError for anything but text."""
+        names: dict[str, Any] = {}
+        for key in ("components", "axes"):
+            given = record.get(key)
+            names[key] = None if given is None else tuple(_text(name) for name in given)
+        units = {_text(name): _text(unit) for name, unit in record.get("units", {}).items()}
+        mesh = record.get("mesh")
+        return cls(
+            _text(record.get("input", "")),
+            _text(record.get("output", "")),
+            names["components"],
+            names["axes"],
+            units,
+            None if mesh is None else Mesh.from_store(mesh, arrays),
+        )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,12 +89,16 @@ class OperatorData:
     u_train, u_test : (N, m), or images (N, H, W) or (N, channels, H, W) with m = H * W in C order, or a
         dictionary of such arrays for several input functions.
     s_train, s_test : (N, M), (N, M, c) for c components, grids (N, H, W) with M = H * W in C order, or
-        `Scattered`. Masked values, here and in the inputs, are missing: NaN.
+        `Scattered`; or lists of records (T_i,) in time, as the inputs and the points then are. Masked
+        values, here and in the inputs, are missing: NaN.
     sensors : (m, d), coordinates of the inputs.
     points : (M, d), coordinates of the outputs.
     name : name of the data set.
     components : names of the c components.
     axes : names of the d coordinates of the points.
+    input, output : names of the input and of the output functions.
+    units : dictionary of units, by the name of an input, output, component or coordinate.
+    mesh : `Mesh` that the outputs belong to; its `points` are the points.
 
     Raises
     ------
@@ -56,13 +122,20 @@ class OperatorData:
     name: str = ""
     components: tuple[str, ...] | None = None
     axes: tuple[str, ...] | None = None
+    input: str = ""
+    output: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    mesh: Mesh | None = None
 
     def __post_init__(self) -> None:
-        for field in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
-            object.__setattr__(self, field, _as_arrays(getattr(self, field)))
-        for field in ("components", "axes"):
-            if getattr(self, field) is not None:
-                object.__setattr__(self, field, tuple(str(name) for name in getattr(self, field)))
+        for name in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
+            object.__setattr__(self, name, _as_arrays(getattr(self, name)))
+        for name in ("components", "axes"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(map(str, getattr(self, name))))
+        if isinstance(self.s_train, list):
+            self._check_records()
+            return
         points = self.s_train.points if isinstance(self.s_train, Scattered) else self.points
         if self.axes is not None and points is not None and len(self.axes) != (d := points.shape[-1]):
             names = ", ".join(self.axes)
@@ -73,6 +146,24 @@ class OperatorData:
         if self.u_test is not None:
             self._check_part("test")
             self._check_test_shapes()
+
+    @property
+    def labels(self) -> Labels:
+        """Names, units and mesh, as a fitted model keeps them."""
+        return Labels(self.input, self.output, self.components, self.axes, dict(self.units), self.mesh)
+
+    def _check_records(self) -> None:
+        """Check lists of records in time against each other."""
+        u, n = self.u_train, len(self.s_train)
+        lists = [part for part in (u.values() if isinstance(u, dict) else [u]) if isinstance(part, list)]
+        times = self.points if isinstance(self.points, list) else self.s_train
+        if self.s_test is not None or not all(len(part) == n for part in (*lists, times)):
+            raise InputError(
+                f"lists of records must be as many for inputs, outputs and times, {n}, without test records."
+            )
+        for i, own in enumerate(zip(*lists, times, self.s_train, strict=True)):
+            if len({len(record) for record in own}) > 1:
+                raise InputError(f"record {i} has inputs, outputs and times of different lengths.")
 
     def _check_part(self, part: str) -> None:
         """Check the training or test functions against each other and against the coordinates."""
@@ -129,6 +220,8 @@ class OperatorData:
         -------
         arrays : dictionary of `u_train`, `s_train`, ... without the names of components and axes.
         """
+        if isinstance(self.s_train, list):
+            return _long(self)
         arrays: dict[str, np.ndarray] = {}
         for part in ("train", "test"):
             u, s = getattr(self, f"u_{part}"), getattr(self, f"s_{part}")
@@ -170,6 +263,10 @@ class OperatorData:
         number = plural(_count(self.u_train), "function")
         if self.u_test is not None:
             number = f"{_count(self.u_train)} training and {plural(_count(self.u_test), 'test function')}"
+        if isinstance(self.s_train, list):
+            steps = [len(record) for record in self.s_train]
+            length = f"{min(steps)} to {max(steps)}" if min(steps) < max(steps) else f"{steps[0]}"
+            return f"{title}: {plural(len(steps), 'record')} of {length} steps"
         u = _shape_text("u", self.u_train)
         if self.sensors is not None:
             u += f" at {plural(len(self.sensors), 'sensor')} in {self.sensors.shape[1]}-D"
@@ -177,6 +274,7 @@ class OperatorData:
         if self.points is not None:
             s += f" at {plural(len(self.points), 'point')} in {self.points.shape[1]}-D"
         s += f" ({', '.join(self.axes)})" if self.axes else ""
+        s += f", a {self.mesh!r}" if self.mesh is not None else ""
         components = f"\n  components: {', '.join(self.components)}" if self.components else ""
         return f"{title}: {number}\n  {u} -> {s}{components}"
 
@@ -185,8 +283,33 @@ def _as_arrays(value: Any) -> Any:
     if isinstance(value, dict):
         if not value:
             raise InputError("u_train is an empty dict: give at least one input function.")
-        return {str(key): load(plain(array)) for key, array in value.items()}
+        return {str(key): _as_arrays(array) for key, array in value.items()}
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(each, np.ndarray) and each.ndim for each in value)
+    ):
+        return list(value)
+    if isinstance(value, Lazy):
+        return value
     return value if value is None or isinstance(value, Scattered) else load(plain(value))
+
+
+def _long(data: OperatorData) -> dict[str, np.ndarray]:
+    """Return records of any length as columns with a value per step, and the number of the record."""
+    lengths = [len(record) for record in data.s_train]
+    arrays: dict[str, np.ndarray] = {"run": np.repeat(np.arange(len(lengths)), lengths)}
+    times = data.points if isinstance(data.points, list) else [np.arange(n, dtype=float) for n in lengths]
+    arrays[data.axes[0] if data.axes else "t"] = np.concatenate([np.ravel(own) for own in times])
+    u = data.u_train if isinstance(data.u_train, dict) else {data.input or "u": data.u_train}
+    for name, part in u.items():
+        given = (
+            part
+            if isinstance(part, list)
+            else [np.repeat(row, n) for row, n in zip(part, lengths, strict=True)]
+        )
+        arrays[name] = np.concatenate(given)
+    return arrays | {data.output or "s": np.concatenate(data.s_train)}
 
 
 def _shapes(u: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from elmonet.data.limits import SizeLimit, reading, require_room
+from elmonet.data.mesh import Mesh
 from elmonet.errors import FileError, InputError
 
 # Names of dimensions that hold the components of a vector.
@@ -27,6 +29,13 @@ class Arrays(dict[str, Any]):
     dims : names of the dimensions of some arrays (NetCDF).
     labels : names of the entries along some dimensions (NetCDF).
     columns : names of the coordinates of some lists of points.
+    units : units of some arrays, as the file names them.
+    text : columns of text of a table, by name.
+    mesh : mesh that fields belong to, and `on_cells` the names of those that belong to its cells.
+    ragged : lists of arrays, one for each run, whose lengths differ from run to run.
+    coordinates : name of the array that holds the coordinates of another one.
+    roles : roles that elmonet wrote into the file, as options of `read`.
+    notes : what was done to find the arrays, in sentences.
     skipped : names of what is not a numeric array.
     limit : limit on what may be unpacked from the file, if any.
     """
@@ -37,6 +46,14 @@ class Arrays(dict[str, Any]):
         self.dims: dict[str, tuple[str, ...]] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
         self.columns: dict[str, tuple[str, ...]] = {}
+        self.units: dict[str, str] = {}
+        self.text: dict[str, list[str]] = {}
+        self.mesh: Mesh | None = None
+        self.on_cells: set[str] = set()
+        self.ragged: dict[str, list[np.ndarray]] = {}
+        self.coordinates: dict[str, str] = {}
+        self.roles: dict[str, Any] = {}
+        self.notes: list[str] = []
         self.skipped: list[str] = []
         self.limit: SizeLimit | None = None
         self._close: list[Callable[[], Any]] = []
@@ -62,6 +79,20 @@ class Arrays(dict[str, Any]):
         self.close()
 
 
+_UNIT = re.compile(r"(.*\S)\s*(?:\[([^\[\]]+)\]|\s\(([^()]+)\))")
+
+
+def unit_in_name(name: str) -> tuple[str, str]:
+    """Split a name such as "T [K]" or "p (Pa)" into name and unit; a number in brackets is no unit.
+
+    >>> unit_in_name("T [K]"), unit_in_name("X[0]"), unit_in_name("f(x)")
+    (('T', 'K'), ('X[0]', ''), ('f(x)', ''))
+    """
+    found = _UNIT.fullmatch(name.strip())
+    unit = (found[2] or found[3]).strip() if found else ""
+    return (found[1], unit) if found and not re.fullmatch(r"[\d.,:\s+-]*", unit) else (name, "")
+
+
 Read = Callable[[int, int, tuple], Any]
 
 
@@ -70,6 +101,8 @@ class Lazy:
 
     ``read(start, stop, rest)`` returns rows start to stop, indexed by `rest` along the other axes.
     """
+
+    from_runs = False  # each row is in a file of its own
 
     def __init__(self, shape: Any, dtype: Any, read: Read, name: str):
         self.shape, self.dtype = tuple(int(n) for n in shape), np.dtype(dtype)
@@ -219,7 +252,9 @@ def map_rows(function: Callable[..., np.ndarray], *sources: Any, take: tuple = (
         return function(*rows)[(slice(None), *rest)]
 
     name = ", ".join(getattr(source, "_name", "an array") for source in sources)
-    return Lazy((sources[0].shape[0], *sample.shape[1:]), sample.dtype, read, name)
+    lazy = Lazy((sources[0].shape[0], *sample.shape[1:]), sample.dtype, read, name)
+    lazy.from_runs = any(getattr(source, "from_runs", False) for source in sources)
+    return lazy
 
 
 def last_axis_first(source: Any) -> Any:

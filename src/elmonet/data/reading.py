@@ -6,24 +6,27 @@ import math
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elmonet.checks import plain
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
+from elmonet.data.formats.frames import add_entries, add_frame
 from elmonet.data.formats.hdf5 import add_dataset
-from elmonet.data.formats.text import add_columns
-from elmonet.data.lazy import Arrays, Lazy, is_stored, last_axis_first, load, map_rows, point_array, unpacked
+from elmonet.data.lazy import Arrays, Lazy, last_axis_first, load, map_rows, point_array
 from elmonet.data.limits import require_room, stored_bytes
+from elmonet.data.mesh import DISPLACEMENT
+from elmonet.data.named import apply_note, take_note
 from elmonet.data.role_search import find_roles
-from elmonet.data.roles import Axes, Roles, axis_names
+from elmonet.data.roles import Axes, Roles, abbreviated, axis_names, axis_rank
+from elmonet.data.runs import Runs, find_runs, open_runs
 from elmonet.data.scattered import Scattered, at_own_points, long_table, parts, unique_inputs
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.interpolation import as_grid, grid_points
+from elmonet.memory import available
 
 _BLOCK_BYTES = 1 << 26  # read at a time to describe an array
 
@@ -38,8 +41,10 @@ def read(
     index: Any = None,
     transpose: bool = False,
     max_bytes: int | str | None = None,
+    table: Any = None,
+    bad_runs: str = "raise",
 ) -> OperatorData:
-    """Read input and output functions from a file, a folder, or arrays by name.
+    """Read input and output functions from a file, from many files with a run each, or from arrays by name.
 
     The roles of the arrays are inferred from their names and shapes; `elmonet info FILE` shows the result.
     Names that are given here overrule it.
@@ -49,7 +54,9 @@ def read(
     source : npz, npy, a folder of npy, PyTorch, safetensors, MATLAB, HDF5, zarr, NetCDF or CSV, or a kind of
         your own (`elmonet.data.register_reader`); nothing in it is executed. Or a dictionary of arrays, an
         ``xarray.Dataset``, or a ``pandas.DataFrame``, whose columns are understood as those of CSV. Masked
-        values, empty cells and fill values are missing: NaN.
+        values, empty cells and fill values are missing: NaN. Or files with a run each: a pattern such as
+        ``"runs/*.vtu"``, a folder, or a list of paths. Many large files are read when their rows are asked
+        for.
     input : name of the input functions; a list of names for several input functions.
     output : name of the output functions; a list of names for the components of a vector.
     points : name of the output points, a list of names of a grid's axes, an array (M, d), or an npy or csv
@@ -61,10 +68,14 @@ def read(
         `FunctionsInColumnsWarning` says so.
     max_bytes : how much may be unpacked from the file, as a number or as "4GB". By default 200 times the
         file's size, or 1 GiB if that is more: a small file that unpacks to more is refused.
+    table : table with a row for each run (csv, tsv, xlsx, parquet, a DataFrame): its columns are the inputs.
+        Rows belong to files by a column of their names or numbers, else in the order of their names.
+    bad_runs : "raise" refuses runs that cannot be read, differ from the rest or have no partner; "skip"
+        leaves them out.
 
     Returns
     -------
-    data : the functions in memory, with their sensors, points and names.
+    data : the functions, with their sensors, points, names, units and mesh.
 
     Raises
     ------
@@ -83,17 +94,31 @@ def read(
       u (N, 8) -> s (N, 3) at 3 points in 1-D (y)
     """
     names = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
+    names |= {"table": table, "bad_runs": bad_runs}
     data, roles = read_with_roles(source, transpose=transpose, max_bytes=max_bytes, **names)
     if roles.doubt:
         warnings.warn(roles.doubt, FunctionsInColumnsWarning, stacklevel=2)
     return data
 
 
-def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tuple[OperatorData, Roles]:
+def read_with_roles(
+    source: Any, *, max_bytes: Any = None, table: Any = None, bad_runs: str = "raise", **names: Any
+) -> tuple[OperatorData, Roles]:
     """Return the data as `read` does, and the roles of the arrays."""
-    with _open(source, max_bytes) as arrays:
+    with open_source(source, max_bytes, table, bad_runs) as arrays:
+        if arrays.ragged:
+            return _records(arrays, _name(source), names)
         roles = _roles(arrays, max_bytes=max_bytes, **names)
         fields = _assemble(arrays, roles)
+        if isinstance(fields["s_train"], list):  # a long table of records
+            fields["sensors"] = fields["components"] = None
+            axes = axis_names(arrays, roles.points, 1)
+            return OperatorData(
+                **fields, name=_name(source), **(_labels(arrays, roles, None) | {"axes": axes})
+            ), roles
+        labels = _labels(arrays, roles, fields["points"])
+        if _too_large(fields):
+            return OperatorData(**_on_disk(fields), name=_name(source), **labels), roles
         each = (e for part in fields.values() for e in (part.values() if isinstance(part, dict) else [part]))
         on_disk = sum(int(array.nbytes) for array in each if isinstance(array, (Lazy, np.memmap)))
         require_room(on_disk, "holding these functions in memory")
@@ -104,21 +129,133 @@ def read_with_roles(source: Any, *, max_bytes: Any = None, **names: Any) -> tupl
         s = fields["s_train"]
         points = s.points if isinstance(s, Scattered) else fields["points"]
         axes = None if points is None else axis_names(arrays, roles.points, points.shape[1])
-        is_path = isinstance(source, (str, os.PathLike))
-        name = Path(source).stem if is_path else str(getattr(source, "attrs", {}).get("name", ""))
-        return OperatorData(**fields, name=name, axes=axes), roles
+        return OperatorData(**fields, name=_name(source), **(labels | {"axes": axes})), roles
 
 
-def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np.ndarray | None, Roles]:
+def _name(source: Any) -> str:
+    """Return the name of a data set."""
+    if isinstance(source, Runs):
+        source = source.name
+    if isinstance(source, (list, tuple)):
+        source = Path(source[0]).parent if isinstance(source[0], (str, os.PathLike)) else ""
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        return path.parent.name if "*" in path.name else path.stem
+    return str(getattr(source, "attrs", {}).get("name", ""))
+
+
+def _labels(arrays: Arrays, roles: Roles, points: Any) -> dict[str, Any]:
+    """Return names, units and mesh as fields of `OperatorData`."""
+    names = {flag: roles.names.get(flag) for flag in ("input", "output")}
+    one = {flag: name if isinstance(name, str) else "" for flag, name in names.items()}
+    mesh, outputs = arrays.mesh, [roles.s_train] if isinstance(roles.s_train, str) else roles.s_train
+    if mesh is not None and set(outputs) & arrays.on_cells:
+        mesh = replace(mesh, on_cells=True)
+    if mesh is not None and (points is None or len(points) != len(mesh.points)):
+        mesh = None
+    if mesh is not None and mesh.moving and not any(name.startswith(DISPLACEMENT) for name in outputs):
+        mesh = replace(mesh, moving=False)
+    axes = None if points is None else axis_names(arrays, roles.points, points.shape[1])
+    return {**one, "units": dict(arrays.units), "mesh": mesh, "axes": axes}
+
+
+def _too_large(fields: Mapping[str, Any]) -> bool:
+    """Return whether runs on disk are to be read in blocks: half of the free memory cannot hold them."""
+    each = [fields[key] for key in ("u_train", "s_train")]
+    lazy = [part for part in each if isinstance(part, Lazy) and part.from_runs]
+    return bool(lazy) and sum(part.nbytes for part in lazy) > available() / 2
+
+
+def _on_disk(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields whose outputs stay on disk; several inputs of one number are one array."""
+    s = fields["s_train"]
+    if s.ndim > 2 and fields["components"] is None:
+        fields["s_train"] = map_rows(_flat, s)
+    return fields | {"u_train": side_by_side(fields["u_train"])}
+
+
+def side_by_side(u: Any) -> Any:
+    """Return several inputs in memory as one array (N, m); one input as it is."""
+    if not isinstance(u, dict):
+        return u
+    return np.concatenate([load(part).reshape(len(part), -1) for part in u.values()], axis=1)
+
+
+def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[OperatorData, Roles]:
+    """Return runs whose lengths differ: as records in time, or as scattered values if inputs are numbers."""
+    pool = [*arrays.ragged, *arrays]
+
+    def asked(flag: str) -> list[str]:
+        given = names.get(flag) or arrays.roles.get(flag) or []
+        found = []
+        for one in [given] if isinstance(given, str) else given:
+            match = one if one in pool else abbreviated(one, pool)
+            if match is None:
+                raise InputError(f"--{flag} {one}: there is no such array. There are: {', '.join(pool)}.")
+            found.append(match)
+        return found
+
+    inputs, outputs = asked("input"), [n for n in asked("output") if not n.startswith(f"{DISPLACEMENT}_")]
+    if not inputs or not outputs:
+        raise InputError(
+            "cannot tell which arrays are the inputs and the outputs of these runs. Say which: --input NAME "
+            f"--output NAME, in Python read(..., input=..., output=...). There are: {', '.join(pool)}."
+        )
+    s = [np.stack(own, axis=-1) for own in zip(*(arrays.ragged[n] for n in outputs), strict=True)]
+    s = [own[:, 0] for own in s] if len(outputs) == 1 else s
+    axes = asked("points") or [n for n in arrays.ragged if n == "points" or axis_rank(n.lower()) is not None]
+    given = {n: arrays.ragged[n] if n in arrays.ragged else arrays[n] for n in inputs}
+    where = None
+    if axes:
+        columns = [arrays.ragged[n] for n in axes]
+        where = [np.column_stack(own) for own in zip(*columns, strict=True)]
+    notes = [*arrays.notes, f"inputs: {', '.join(inputs)}", f"outputs: {', '.join(outputs)}"]
+    notes.append(
+        f"times: {axes[0]}" if len(axes) == 1 and axes[0] != "points" else f"points: {', '.join(axes)}"
+    )
+    found = {"input": inputs, "output": outputs, "points": axes}
+    short = {flag: value[0] if len(value) == 1 else value for flag, value in found.items() if value}
+    more: dict[str, Any] = {
+        "name": name,
+        "units": dict(arrays.units),
+        "input": inputs[0] if len(inputs) == 1 else "",
+    }
+    more |= {"output": outputs[0] if len(outputs) == 1 else ""}
+    more |= {"components": tuple(outputs) if len(outputs) > 1 else None}
+    scattered = not any(isinstance(part, list) for part in given.values())
+    roles = Roles(inputs[0], outputs[0], scattered=scattered, reasons=tuple(notes), names=short)
+    u: Any = {n: part if isinstance(part, list) else _rows(part) for n, part in given.items()}
+    u = u if len(u) > 1 else next(iter(u.values()))
+    if not scattered:
+        times = None if where is None else [own[:, 0] for own in where]
+        labelled = tuple(axes) if len(axes) == 1 else None
+        return OperatorData(u, s, points=times, axes=labelled, **more), roles
+    if where is None:
+        raise InputError(
+            f"runs of different lengths need coordinates of their values. There are: {', '.join(pool)}."
+        )
+    labelled = tuple(axes) if axes != ["points"] else arrays.columns.get("points")
+    return OperatorData(u, Scattered.of(s, where), axes=labelled, **more), roles
+
+
+def open_pairs(
+    path: str | os.PathLike[str] | Runs, **flags: Any
+) -> tuple[Any, Any, np.ndarray | None, Roles]:
     """Return inputs u (N, ...), outputs s (N, M) or (N, M, c), points (M, d) or None, and the roles.
 
     The flags are those of `read`. Arrays of zarr, HDF5, NetCDF and npy stay on disk and are read by slicing,
     to fit in blocks.
     """
-    arrays = _open(path, flags.get("max_bytes"))
+    runs = {name: flags.pop(name) for name in ("table", "bad_runs") if name in flags}
+    arrays = open_source(path, flags.get("max_bytes"), **runs)
     try:
         roles = _roles(arrays, **flags)
-        if roles.scattered or isinstance(roles.u_train, dict):
+        several = isinstance(roles.u_train, dict)
+        if isinstance(roles.u_train, dict) and all(
+            isinstance(arrays[name], np.ndarray) and arrays[name].ndim == 1 for name in roles.u_train.values()
+        ):
+            several = False  # numbers of a table, side by side
+        if roles.scattered or several:
             kind = "scattered outputs" if roles.scattered else "several input functions"
             raise InputError(
                 f"{kind} are fitted in memory, not in blocks: remove --memory, --checkpoint and --workers; "
@@ -131,29 +268,36 @@ def open_pairs(path: str | os.PathLike[str], **flags: Any) -> tuple[Any, Any, np
     s = fields["s_train"]
     if s.ndim > 2 and not (roles.components and s.ndim == 3):
         s = map_rows(_flat, s)
-    return fields["u_train"], s, fields["points"], roles
+    return side_by_side(fields["u_train"]), s, fields["points"], roles
 
 
-def describe_file(path: str | os.PathLike[str], *, max_bytes: Any = None, **flags: Any) -> dict[str, Any]:
+def describe_file(
+    path: str | os.PathLike[str] | Runs, *, max_bytes: Any = None, **flags: Any
+) -> dict[str, Any]:
     """Describe a file: its format, its arrays, and their roles. The flags are those of `read`.
 
     Returns a dict with ``format``, ``bytes``, ``arrays`` (dicts of name, shape, dtype, min, max, nan),
     ``skipped`` (names of what is not numeric), and either ``roles`` with the sentences ``reasons``, or
     ``error``.
     """
-    with open_arrays(path, max_bytes) as arrays:
+    runs = {name: flags.pop(name) for name in ("table", "bad_runs") if name in flags}
+    with open_source(path, max_bytes, **runs) as arrays:
+        shown = dict(arrays) | {f"{n} (lists)": np.concatenate(each) for n, each in arrays.ragged.items()}
         description: dict[str, Any] = {
             "path": str(path),
             "format": arrays.format,
-            "bytes": stored_bytes(Path(path)),
-            "arrays": [{"name": name, **_describe_array(array)} for name, array in arrays.items()],
+            "bytes": path.bytes if isinstance(path, Runs) else stored_bytes(Path(path)),
+            "arrays": [{"name": name, **_describe_array(array)} for name, array in shown.items()],
             "skipped": list(arrays.skipped),
             "roles": None,
             "reasons": [],
             "error": None,
         }
         try:
-            roles = _roles(arrays, max_bytes=max_bytes, **flags)
+            if arrays.ragged:
+                _, roles = _records(arrays, "", flags)
+            else:
+                roles = _roles(arrays, max_bytes=max_bytes, **flags)
         except InputError as error:
             description["error"] = str(error)
         else:
@@ -180,24 +324,24 @@ def _describe_array(array: Any) -> dict[str, Any]:
     return {"shape": shape, "dtype": str(dtype), **span, "nan": nan}
 
 
-def _open(source: Any, max_bytes: Any) -> Arrays:
-    """Return the arrays of a file, a Dataset, a DataFrame or a dictionary."""
+def open_source(source: Any, max_bytes: Any = None, table: Any = None, bad_runs: str = "raise") -> Arrays:
+    """Return the arrays of a file, of runs, a Dataset, a DataFrame or a dictionary."""
+    runs = source if isinstance(source, Runs) else find_runs(source, table, bad_runs)
+    if runs is not None:
+        return open_runs(runs, max_bytes)
     if isinstance(source, (str, os.PathLike)):
-        return open_arrays(source, max_bytes)
+        arrays = open_arrays(source, max_bytes)
+        take_note(arrays)
+        return arrays
     arrays = Arrays()
     if hasattr(source, "data_vars"):
         add_dataset(arrays, source, "the dataset")
     elif hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        columns = list(source.columns)
-        names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in columns]
-        if len(set(names)) < len(names):
-            raise InputError(f"the columns of a DataFrame must have different names, got {', '.join(names)}.")
-        table = Arrays()
-        _add_entries(table, {name: source[column] for name, column in zip(names, columns, strict=True)})
-        arrays.skipped += table.skipped
-        add_columns(arrays, table)
+        add_frame(arrays, source)
+        if isinstance(note := getattr(source, "attrs", {}).get("elmonet"), str):
+            apply_note(arrays, note)
     elif isinstance(source, Mapping):
-        _add_entries(arrays, source)
+        add_entries(arrays, source)
     else:
         advice = " Call .to_dataset() first." if hasattr(source, "to_dataset") else ""
         raise InputError(
@@ -207,30 +351,13 @@ def _open(source: Any, max_bytes: Any) -> Arrays:
     return arrays
 
 
-def _add_entries(arrays: Arrays, entries: Mapping[Any, Any], prefix: str = "") -> None:
-    """Add the entries of a dictionary that are numbers, those of a dictionary in it as "name.key"."""
-    for key, entry in entries.items():
-        name = f"{prefix}{key}"
-        if isinstance(entry, Mapping):
-            _add_entries(arrays, entry, f"{name}.")
-            continue
-        if is_stored(entry) and not isinstance(entry, (np.memmap, Lazy)):
-            entry = Lazy.of(unpacked(entry, entry.attrs, name), name)
-        try:
-            array = entry if isinstance(entry, (Lazy, np.memmap)) else load(plain(entry))
-            missing = array.dtype == object and hasattr(entry, "to_numpy")  # a column of pandas with gaps
-            array = entry.to_numpy(dtype=float, na_value=np.nan) if missing else array
-        except (TypeError, ValueError):
-            array = None
-        if array is None or array.dtype.kind not in "biufc" or name.startswith("__"):  # as of loadmat
-            arrays.skipped.append(name)
-        else:
-            arrays[name] = array
-
-
 def _roles(arrays: Arrays, *, transpose: bool = False, max_bytes: Any = None, **names: Any) -> Roles:
     """Find the roles, where points and sensors may also be arrays or files, which are added to `arrays`."""
     names = {flag: _add_given(arrays, flag, value, max_bytes) for flag, value in names.items()}
+    for flag, known in arrays.roles.items():  # what the file or the table itself says
+        if names.get(flag) is None and known:
+            names[flag] = known
+    transpose = transpose or bool(names.pop("transpose", False))
     return find_roles(arrays, transpose=transpose, **names)
 
 
@@ -307,6 +434,8 @@ def _outputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
     take = (slice(1, None),) if roles.evolution else ()
     if isinstance(names, list):
         parts = [map_rows(_flat, _functions_first(arrays, roles, name), take=take) for name in names]
+        if roles.scattered:
+            return map_rows(lambda *rows: np.concatenate(rows, axis=-1), *parts)
         return map_rows(lambda *rows: np.stack(rows, axis=-1), *parts)
     array = _functions_first(arrays, roles, names)
     if roles.scattered:

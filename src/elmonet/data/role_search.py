@@ -198,7 +198,7 @@ def _guess(file: Contents, inputs: list[str], outputs: list[str]) -> FunctionArr
     if inputs or outputs:
         return _completed(file, inputs, outputs)
     found = (rule(file, part) for part in PARTS for rule in (_numbered, _nested, _paired, _evolution))
-    return next((functions for functions in found if functions is not None), None)
+    return next((functions for functions in found if functions is not None), None) or _by_dimensions(file)
 
 
 def _require_values(file: Contents, names: tuple[str, ...]) -> None:
@@ -280,6 +280,25 @@ def _evolution(file: Contents, part: str) -> FunctionArrays | None:
     return None
 
 
+def _by_dimensions(file: Contents) -> FunctionArrays | None:
+    """Find the one array with the most values for each entry of a named dimension; the others are inputs.
+
+    Only where the file names its dimensions, and no two arrays are of that size.
+    """
+    dims = getattr(file.arrays, "dims", {})
+    functions = [name for name in file.arrays if dims.get(name) and dims[name] != (name,)]
+    if len(functions) < 2 or file.columns or len({dims[name][0] for name in functions}) > 1:
+        return None
+    first = dims[functions[0]][0]
+    sizes = {name: math.prod(file.shape(name)[1:]) for name in functions if first not in dims[name][1:]}
+    largest = max(sizes.values(), default=0)
+    outputs = [name for name, size in sizes.items() if size == largest]
+    inputs = [name for name in functions if name not in outputs]
+    if len(outputs) != 1 or not inputs or largest < 2 or len(sizes) < len(functions):
+        return None
+    return FunctionArrays(_keyed(file, inputs), outputs, file.part[outputs[0]])
+
+
 def _keyed(file: Contents, names: list[str]) -> dict[str, str]:
     """Return names without "train", "test", ... -> names, or by themselves if such keys repeat."""
     keys = {file.label[name]: name for name in names}
@@ -326,6 +345,9 @@ def _with_points(file: Contents, found: FunctionArrays, roles: Roles, given: lis
     if len(given) > 1:
         return replace(roles, points=tuple(given), components=several or stacked)
     named = [*given, *([found.points] if found.points else [])]
+    located = getattr(file.arrays, "coordinates", {}).get(found.outputs[0])
+    if not named and located is not None:
+        named = [located]
     usual = [name for name in file.first(POINTS, found.part, "") if name not in _used(found)]
     vector = None
     for name in named or usual:
@@ -363,6 +385,8 @@ def _with_sensors(file: Contents, found: FunctionArrays, roles: Roles, given: li
     if len(given) > 1:
         return replace(roles, sensors=tuple(given))
     usual = [name for name in file.first(SENSORS, found.part, "") if name not in _used(found)]
+    located = getattr(file.arrays, "coordinates", {}).get(name)
+    usual = usual if located is None else [located]
     for sensors in given or usual:
         if n_points(file.shape(sensors)) == math.prod(sizes):
             return replace(roles, sensors=sensors)

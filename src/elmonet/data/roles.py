@@ -177,7 +177,7 @@ class Contents:
         return name if name in self.arrays else next(iter(self.first([name, _key(name)], *PARTS)), None)
 
     def _asked(self, name: str, flag: str) -> str:
-        found = self.find(name)
+        found = self.find(name) or abbreviated(name, list(self.arrays))
         if found is not None:
             return found
         close = difflib.get_close_matches(name, list(self.arrays), n=1, cutoff=0.4)
@@ -191,6 +191,22 @@ class Contents:
         """List some arrays, or all, with their shapes."""
         chosen = self.arrays if names is None else names
         return ", ".join(f"{name} {self.shape(name)}" for name in chosen) or "none at all"
+
+
+def abbreviated(name: str, names: Sequence[str]) -> str | None:
+    """Return the only one of some names that is short for a name, or that it is short for.
+
+    >>> abbreviated("displacement", ["t", "force", "disp"])
+    'disp'
+    """
+    asked, names = name.lower(), [each for each in names if each.isalpha()] if name.isalpha() else []
+    fits = [
+        each
+        for each in names
+        if min(len(each), len(asked)) > 2
+        and (asked.startswith(each.lower()) or each.lower().startswith(asked))
+    ]
+    return fits[0] if len(fits) == 1 else None
 
 
 TRANSPOSE = "--transpose, or in Python read(file, transpose=True)"
@@ -283,6 +299,7 @@ def explain(arrays: Mapping[str, Any], roles: Roles) -> tuple[str, ...]:
     if roles.components and not isinstance(roles.s_train, list):
         sentences.append(f"components: the last axis of {roles.s_train}")
     about = ("doubt", "reasons", "names")
+    sentences = [*getattr(arrays, "notes", ()), *sentences]
     used = {name for key, value in vars(roles).items() if key not in about for name in _names(value)}
     ignored = [name for name in arrays if name not in used]
     if ignored:

@@ -198,7 +198,7 @@ def parts(u: Any) -> dict[str, Any]:
 
 def long_table(
     u: dict[str, np.ndarray], row: np.ndarray, points: np.ndarray, s: np.ndarray, index: str
-) -> tuple[dict[str, np.ndarray], Any, np.ndarray | None] | None:
+) -> tuple[dict[str, Any], Any, Any] | None:
     """Return the functions of a table with one value per row; None if the rows of u are functions instead.
 
     An input that is the same in all rows of a function is a number; any other is a function known at the
@@ -213,6 +213,10 @@ def long_table(
         return inputs, Scattered(own, points, s), None
     order, counts, N = np.argsort(own, kind="stable"), np.bincount(own), len(first)
     M = counts[0]
+    if (counts != M).any() and points.shape[1] == 1 and s.ndim == 1:  # records of any length
+        ends = np.cumsum(counts)[:-1]
+        records = {key: np.split(u[key][order, 0], ends) for key in varying}
+        return {**inputs, **records}, np.split(s[order], ends), np.split(points[order, 0], ends)
     if (counts != M).any() or (points[order].reshape(N, M, -1) != points[order[:M]]).any():
         known = f"{counts.min()} to {counts.max()} rows" if (counts != M).any() else "different points"
         name = f"the input {varying[0]}" if varying[0] else "the input"

@@ -24,6 +24,7 @@ from elmonet.plot.axes import (
     on_a_plane,
     size,
     titled,
+    upright,
 )
 from elmonet.plot.functions import WithBand, draw_on_line, require_dimension, require_plane
 from elmonet.summary import plural
@@ -145,19 +146,21 @@ def on_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
     count = 2 if shown.truth is None else 3
     figure = {"figsize": (3.1 * count, 3.9), "layout": "compressed", "sharex": True, "sharey": True}
     axes = given_or_new(axes, count, **figure)
-    half = (shown.high - shown.low) / 2
+    half, mesh = (shown.high - shown.low) / 2, shown.mesh
+    points, names = upright(shown.points, shown.axes)
     drawn = [
-        coloured(axes[0], shown.points, shown.predicted, cmap="viridis"),
-        coloured(axes[1], shown.points, half, vmin=0, cmap="cividis"),
+        coloured(axes[0], points, shown.predicted, mesh, cmap="viridis"),
+        coloured(axes[1], points, half, mesh, vmin=0, cmap="cividis"),
     ]
     titles = [f"{shown.name}: prediction", f"half width for {shown.holds}"]
     if shown.truth is not None:
-        drawn.append(coloured_error(axes[2], shown.points, shown.predicted - shown.truth, "coolwarm"))
-        axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
+        drawn.append(coloured_error(axes[2], points, shown.predicted - shown.truth, "coolwarm", mesh))
+        axes[2].plot(*points[shown.outside].T, ".", color="black", markersize=2)
         titles.append(shown.found)
+    unit = shown.output if "[" in shown.output else ""
     for ax, colours in zip(axes, drawn, strict=True):
-        colour_bar_below([ax], colours)
-    return on_a_plane(axes, tuple(titles), shown.axes)
+        colour_bar_below([ax], colours, unit)
+    return on_a_plane(axes, tuple(titles), names)
 
 
 def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:

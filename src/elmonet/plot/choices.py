@@ -9,6 +9,7 @@ import numpy as np
 
 from elmonet.errors import InputError
 from elmonet.fitting.suspects import Suspects
+from elmonet.forms.inputs import InputForm
 from elmonet.parts import require_fitted
 from elmonet.plot.axes import (
     BLUE,
@@ -165,7 +166,7 @@ def relevance(model: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted model whose inputs have parts with scales of their own, or a metric.
+    model : fitted model whose inputs have parts with scales of their own, or a metric; or its `inputs_`.
     ax : axes to draw in; None: a new figure.
 
     Returns
@@ -176,17 +177,21 @@ def relevance(model: Any, ax: Axes | None = None) -> Axes:
     ------
     InputError : if all inputs count alike in this model.
     """
-    if not hasattr(model, "inputs_"):
+    form = model if isinstance(model, InputForm) else getattr(model, "inputs_", None)
+    if form is None:
         raise InputError(f"plot.relevance draws a fitted model; got {model!r}.")
-    form = model.inputs_
     found = form.relevance()
-    if form.metric is None and (len(found) == 1 or form.parts is None):
+    if not form.has_relevance:
         raise InputError("in this model all values of an input count alike: there is nothing to compare.")
     if len(found) == 1:  # one function
         (values,) = found.values()
         (ax,) = given_or_new(ax, 1, figsize=(5.5, 3.2))
         along = form.sensors is not None and form.sensors.shape == (len(values), 1)
-        ax.plot(form.sensors[:, 0] if along else np.arange(len(values)), values / values.max(), color=BLUE)
+        ax.plot(
+            np.asarray(form.sensors)[:, 0] if along else np.arange(len(values)),
+            values / values.max(),
+            color=BLUE,
+        )
         ax.set(xlabel="sensor", ylabel="relevance", ylim=(0, 1.05))
         titled(ax, "Where the input matters")
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elmonet.checks import positive_integer
 from elmonet.data import OperatorData
+from elmonet.data.mesh import Mesh
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of, rows_of
 from elmonet.forms.outputs import OutputForm
@@ -28,6 +29,7 @@ from elmonet.plot.axes import (
     new,
     on_a_plane,
     titled,
+    upright,
 )
 from elmonet.summary import plural
 
@@ -82,7 +84,12 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
     InputError : if the points are not on a plane, or the model was fitted to other data.
     """
     truth, predicted, name = _test_function(model, data, index, dimension=2)
-    return compare_on_plane(data.points, truth, predicted, name, data.axes, axes)
+    labels = data.labels
+    more: dict[str, Any] = {
+        "mesh": data.mesh,
+        "label": labels.with_unit(data.output) if labels.units.get(data.output) else "",
+    }
+    return compare_on_plane(data.points, truth, predicted, name, labels.axes_with_units, axes, **more)
 
 
 def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
@@ -164,16 +171,22 @@ def compare_on_plane(
     name: str,
     names: tuple[str, ...] | None = None,
     axes: Any = None,
+    mesh: Mesh | None = None,
+    label: str = "",
 ) -> np.ndarray:
-    """Draw truth, prediction and error (M,) at points (M, 2), whose coordinates have these names."""
+    """Draw truth, prediction and error (M,) at points (M, 2), whose coordinates have these names.
+
+    On a mesh, if there is one; `label` is name and unit of the values.
+    """
+    points, names = upright(points, names)
     require_plane(points, "plot.field", "Give points (M, 1), the position on it, and use plot.prediction.")
     axes = given_or_new(axes, 3, figsize=(9.3, 3.9), layout="compressed", sharex=True, sharey=True)
     both = np.stack([truth, predicted])
-    shared = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
-    coloured(axes[0], points, truth, **shared)
-    values = coloured(axes[1], points, predicted, **shared)
-    errors = coloured_error(axes[2], points, predicted - truth, "RdBu_r")
-    colour_bar_below(list(axes[:2]), values)
+    shared = {"vmin": np.nanmin(both), "vmax": np.nanmax(both), "cmap": "viridis"}
+    coloured(axes[0], points, truth, mesh, **shared)
+    values = coloured(axes[1], points, predicted, mesh, **shared)
+    errors = coloured_error(axes[2], points, predicted - truth, "RdBu_r", mesh)
+    colour_bar_below(list(axes[:2]), values, label)
     colour_bar_below([axes[2]], errors)
     titles = (f"{name}: truth", "prediction", f"error (relative: {_relative_error(predicted, truth)})")
     return on_a_plane(axes, titles, names)
@@ -219,10 +232,12 @@ def _test_function(
         raise InputError(
             f"index must be below the number of test functions, {len(data.s_test)}; got {index}."
         )
-    truth, u = data.s_test[index], data.u_test[index : index + 1]
+    truth, u = data.s_test[index], rows_of(data.u_test, slice(index, index + 1))
     # Any regressor works; one that knows its points predicts at those of the data.
-    elsewhere = not np.array_equal(getattr(model, "points_", data.points), data.points)
+    known_at = model.outputs_.given_points if hasattr(model, "outputs_") else data.points
+    elsewhere = not np.array_equal(known_at, data.points)
     predicted = np.asarray(model.predict(u, points=data.points) if elsewhere else model.predict(u))
+    truth, predicted = truth.ravel(), predicted.reshape(len(predicted), -1)
     if predicted.shape != (1, len(truth)):
         raise InputError(
             f"the model predicts {predicted.shape} where the data hold (1, {len(truth)}): it was "
@@ -243,7 +258,8 @@ class WithBand:
     name : which function, and which component.
     holds : coverage of the band, as text.
     axes : names of the coordinates, if they are known.
-    output : name of the output function.
+    output : name of the output function, with its unit.
+    mesh : mesh that the points belong to.
     """
 
     points: np.ndarray
@@ -255,6 +271,7 @@ class WithBand:
     holds: str
     axes: tuple[str, ...] | None = None
     output: str = "s"
+    mesh: Mesh | None = None
 
     @classmethod
     def of(
@@ -267,7 +284,10 @@ class WithBand:
         ends = model.interval(_one_function(u, index), coverage, of, points)
         low, high = (function.component(end) for end in ends)
         holds = HOLDS[of].format(100 * coverage)
-        return cls(function.points, function.predicted, low, high, function.truth, function.name, holds)
+        shown = cls(function.points, function.predicted, low, high, function.truth, function.name, holds)
+        labels = model.labels_
+        here = points is None and labels.mesh is not None and not labels.mesh.moving
+        return replace(shown, axes=labels.axes_with_units, mesh=labels.mesh if here else None)
 
     @property
     def known(self) -> np.ndarray:
@@ -321,7 +341,7 @@ class PredictedFunction:
         """
         predicted = model.predict(_one_function(u, index), points=points)
         outputs: OutputForm = model.outputs_
-        where = outputs.points if points is None else outputs.checked_points(place_points(points)[0])
+        where = outputs.given_points if points is None else outputs.checked_points(place_points(points)[0])
         number, label = _component(outputs, component, option)
         values = _values(predicted, outputs, number, len(where))
         truth = None if s is None else _truth(s, index, predicted, outputs, number, len(where))

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.data.dataset import Labels
+from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.fitting.suspects import Suspects
-from elmonet.forms.inputs import count_of
+from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
 from elmonet.metrics import function_norms, output_sizes
@@ -39,6 +41,8 @@ class Shown:
     own_points : whether functions are known at their own points.
     values : (k, 2), some true values and their predictions, components in units of their size.
     calibration : of bands from one half of these functions on the other; None if there are too few.
+    axes : names of the coordinates, with their units.
+    mesh : mesh that the functions belong to.
     """
 
     kind: str
@@ -51,6 +55,8 @@ class Shown:
     own_points: bool
     values: np.ndarray
     calibration: Calibration | None
+    axes: tuple[str, ...] | None = None
+    mesh: Mesh | None = None
 
     def count(self, n: int) -> str:
         """Return n of these functions in words: "20 training functions, left out"."""
@@ -84,6 +90,7 @@ class ReportData:
     layers : the account of each layer, as `LayeredELMDeepONet.layers_`.
     physics : of an equation, as `AutoELMDeepONet.physics_`.
     suspects : training pairs that contradict the rest; None if they cannot be judged.
+    inputs : the form of the inputs, which knows how much each part counts.
     """
 
     model: str
@@ -99,6 +106,7 @@ class ReportData:
     layers: tuple[dict[str, Any], ...] = ()
     physics: Any = None
     suspects: Suspects | None = None
+    inputs: InputForm | None = None
 
 
 def report_data(estimator: Any) -> ReportData:
@@ -116,12 +124,15 @@ def report_data(estimator: Any) -> ReportData:
         reproduce=_seed(estimator.random_state, chosen_by.random_state, loaded=isinstance(validation, str)),
         call=_call(estimator, training, physics),
         estimate=model.estimate,
-        shown=validation if isinstance(validation, str) else shown_of(validation, model.outputs),
+        shown=validation
+        if isinstance(validation, str)
+        else shown_of(validation, model.outputs, model.labels),
         solution=getattr(model, "solution", None),
         leaderboard=tuple(getattr(estimator, "leaderboard_", ())),
         layers=tuple(dict(vars(record)) for record in model.chain.records) if hasattr(model, "chain") else (),
         physics=physics,
         suspects=None if physics is not None else model.suspects_if_quick(),
+        inputs=getattr(model, "inputs", None),
     )
 
 
@@ -152,11 +163,15 @@ def shown_test(estimator: Any, X: Any, y: Any) -> Shown | None:
         return low[i], high[i]
 
     functions = np.arange(len(truth))
-    return shown_of(Validation("test functions", functions, truth, predicted, band, _COVERAGE, None), outputs)
+    found = Validation("test functions", functions, truth, predicted, band, _COVERAGE, None)
+    return shown_of(found, outputs, estimator.labels_)
 
 
-def shown_of(validation: Validation, outputs: OutputForm) -> Shown:
-    """Return what a report shows of functions that a fit has not seen."""
+def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None = None) -> Shown:
+    """Return what a report shows of functions that a fit has not seen, with the labels of the data."""
+    labels = labels or Labels()
+    names = outputs.names or labels.components or (labels.output or "s",)
+    mesh = None if labels.mesh is None or labels.mesh.moving or outputs.kept is not None else labels.mesh
     truth, predicted, own_points = validation.truth, validation.predicted, validation.points
     c, R = max(1, outputs.components), truth.shape[1]
     component = np.repeat(np.arange(c), R // c) if own_points is None else np.arange(R) % c
@@ -174,7 +189,9 @@ def shown_of(validation: Validation, outputs: OutputForm) -> Shown:
             where = points[own - k * len(points)] if own_points is None else points[own]
             rows = (predicted[i], *validation.band(i), truth[i])
             value, low, high, true = (A[own] * units[own] for A in rows)
-            parts.append(WithBand(where, value, low, high, true, name, holds))
+            called = labels.with_unit(names[k] if k < len(names) else "s")
+            shown = WithBand(where, value, low, high, true, name, holds, labels.axes_with_units, called, mesh)
+            parts.append(shown)
         return tuple(part for part in parts if len(part.points))
 
     picked = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
@@ -195,6 +212,8 @@ def shown_of(validation: Validation, outputs: OutputForm) -> Shown:
         own_points is not None,
         pairs[_sample(len(pairs))],
         validation.calibration,
+        labels.axes_with_units,
+        mesh,
     )
 
 
@@ -221,13 +240,17 @@ def _data_facts(estimator: Any, model: Any, training: Training | None) -> dict[s
     count = count if training is None else len(training.X)
     low, high = outputs.points.min(axis=0), outputs.points.max(axis=0)
     axes = ["x"] if len(low) == 1 else [f"x{k + 1}" for k in range(len(low))]
+    if model.labels.axes is not None and len(model.labels.axes) == len(low):
+        axes = list(model.labels.axes_with_units or axes)
     facts = {
         "training functions": "not known" if count is None else str(count),
         "inputs": inputs.describe(),
         "outputs": outputs.describe(),
     }
+    if model.labels.mesh is not None:
+        facts["mesh"] = repr(model.labels.mesh)
     if outputs.names is not None:
-        facts["components"] = ", ".join(outputs.names)
+        facts["components"] = ", ".join(map(model.labels.with_unit, outputs.names))
     facts["domain"] = ", ".join(
         f"{x} from {a:.4g} to {b:.4g}" for x, a, b in zip(axes, low, high, strict=True)
     )

@@ -21,6 +21,7 @@ from elmonet.plot.axes import (
     on_a_plane,
     size,
     titled,
+    upright,
 )
 from elmonet.plot.bands import calibration as draw_calibration
 from elmonet.plot.bands import on_a_line, stated_error
@@ -126,17 +127,19 @@ def domain(shown: Shown, component: int) -> bytes:
     known = np.isfinite(typical)
     places, typical = places[known], typical[known]
     if _kind(places) == "plane" and not shown.own_points:
+        where, names = upright(places, shown.axes)
 
         def draw(ax: Axes) -> None:
-            colour_bar_below([ax], coloured(ax, places, typical, vmin=0, cmap="cividis"))
-            on_a_plane(np.array([ax]), ("root mean square of the error",), None)
+            colour_bar_below([ax], coloured(ax, where, typical, shown.mesh, vmin=0, cmap="cividis"))
+            on_a_plane(np.array([ax]), ("root mean square of the error",), names)
 
         return one(draw, 4.4, 4.6)
     d = places.shape[1]
 
     def each(axes: np.ndarray) -> None:
         for k, ax in enumerate(axes):
-            _along(ax, places[:, k], typical, shown.own_points or d > 1, "x" if d == 1 else f"$x_{k + 1}$")
+            name = shown.axes[k] if shown.axes else "x" if d == 1 else f"$x_{k + 1}$"
+            _along(ax, places[:, k], typical, shown.own_points or d > 1, name)
         axes[0].set_ylabel("size of the error")
 
     return drawn(each, 1, d, max(5.5, 3.2 * d), 3.2, sharey=True)
@@ -154,19 +157,20 @@ def _kind(points: np.ndarray) -> str:
 def _plane(shown: WithBand, axes: np.ndarray) -> None:
     """Draw truth and prediction in the same colours, the error with dots outside the band, and the band."""
     assert shown.truth is not None
-    both = np.concatenate([shown.truth, shown.predicted])
+    both, mesh = np.concatenate([shown.truth, shown.predicted]), shown.mesh
+    points, names = upright(shown.points, shown.axes)
     colours = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
     panels = (
-        coloured(axes[0], shown.points, shown.truth, **colours),
-        coloured(axes[1], shown.points, shown.predicted, **colours),
-        coloured_error(axes[2], shown.points, shown.predicted - shown.truth, "coolwarm"),
-        coloured(axes[3], shown.points, (shown.high - shown.low) / 2, vmin=0, cmap="cividis"),
+        coloured(axes[0], points, shown.truth, mesh, **colours),
+        coloured(axes[1], points, shown.predicted, mesh, **colours),
+        coloured_error(axes[2], points, shown.predicted - shown.truth, "coolwarm", mesh),
+        coloured(axes[3], points, (shown.high - shown.low) / 2, mesh, vmin=0, cmap="cividis"),
     )
-    axes[2].plot(*shown.points[shown.outside].T, ".", color="black", markersize=2)
+    axes[2].plot(*points[shown.outside].T, ".", color="black", markersize=2)
     for ax, panel in zip(axes, panels, strict=True):
-        colour_bar_below([ax], panel)
+        colour_bar_below([ax], panel, shown.output if shown.output != "s" else "")
     titles = (f"{shown.name}: truth", "prediction", f"error: {shown.found}", f"half width, {shown.holds}")
-    on_a_plane(axes, titles, None)
+    on_a_plane(axes, titles, names)
 
 
 def _values(shown: WithBand, ax: Axes) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from elmonet.errors import InputError
 from elmonet.fitting.suspects import Suspects
-from elmonet.plot.choices import leaderboard, ridge_path, suspects
+from elmonet.plot.choices import leaderboard, relevance, ridge_path, suspects
 from elmonet.plot.functions import parity
 from elmonet.reporting.data import ReportData, Shown, TestScore, evaluate, report_data, shown_test
 from elmonet.reporting.figures import (
@@ -34,6 +34,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn")  # whose versions numbers depend 
 _MAX_COMPONENTS = 4  # components that are drawn
 _COLUMNS = ("branch", "log_inputs", "log_outputs", "functions", "error", "alpha", "seconds")
 _MAX_SUSPECTS = 30  # rows of the table of suspects
+_BAR, _MAX_BARS = 0.22, 12.0  # inches of a bar of the picture of relevance, and of all
 _MAX_CANDIDATES = 10  # rows of the table of candidates
 
 
@@ -141,6 +142,11 @@ def _choice(data: ReportData) -> list[Markup]:
         known = [row for row in data.leaderboard if np.isfinite(row["error"])]
         parts.append(picture(one(lambda ax: leaderboard(known, ax), 8.0, 4.4), caption))
         parts += _tried(data.leaderboard)
+    form = data.inputs
+    if form is not None and form.has_relevance:
+        height = min(_MAX_BARS, 1.2 + _BAR * len(form.relevance()))
+        caption = "How much each part of the inputs counts, or where along the sensors a function does."
+        parts.append(picture(one(lambda ax: relevance(form, ax), 6.0, max(height, 3.0)), caption))
     if data.layers:
         caption = "Error of the functions held out of all layers, after each layer."
         parts.append(picture(layers(data.layers), caption))

@@ -6,14 +6,23 @@ import os
 import warnings
 from pathlib import Path
 
-from elmonet.data.formats import hdf5, matlab, numpy_files, text, torch_file, zarr_group
+from elmonet.data.formats import frames, hdf5, matlab, mesh, numpy_files, text, torch_file, zarr_group
 from elmonet.data.formats.registry import data_endings, find_reader, register_reader
 from elmonet.data.lazy import Arrays
 from elmonet.data.limits import SizeLimit, reading
 
 __all__ = ["data_endings", "find_reader", "open_arrays", "register_reader"]
 
-_ = hdf5, matlab, numpy_files, text, torch_file, zarr_group  # imported to register their readers
+_ = (
+    frames,
+    hdf5,
+    matlab,
+    mesh,
+    numpy_files,
+    text,
+    torch_file,
+    zarr_group,
+)  # imported to register their readers
 
 
 def open_arrays(path: str | os.PathLike[str], max_bytes: int | str | None = None) -> Arrays:

@@ -38,12 +38,22 @@ def add_hdf5(arrays: Arrays, path: Path) -> None:
         name: unpacked(dataset, dataset.attrs, f"{name} of {str(path)!r}")
         for name, dataset in open_datasets(arrays, path).items()
     }
+    for name, dataset in datasets.items():
+        if unit := text_of(dataset, "units") or text_of(dataset, "unit"):
+            arrays.units[name] = unit
     numbered = sorted({name.split("/")[0] for name in datasets if name.split("/")[0].isdecimal()}, key=int)
     stacked = _stacked(datasets, numbered, path) if numbered else {}
     arrays.update(stacked)
     for name, dataset in datasets.items():
         if not (stacked and name.split("/")[0] in numbered):
             arrays[name] = Lazy.of(dataset, f"{name} of {str(path)!r}")
+
+
+def text_of(array: Any, attribute: str) -> str:
+    """Return an attribute of text; "" if there is none."""
+    value = getattr(array, "attrs", {}).get(attribute)
+    value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return value if isinstance(value, str) else ""
 
 
 def open_datasets(arrays: Arrays, path: Path) -> dict[str, Any]:
@@ -134,4 +144,6 @@ def add_dataset(arrays: Arrays, dataset: Any, source: str) -> None:
             dims = (*(dim for dim in dims if dim != last[0]), last[0])
             variable = variable.transpose(*dims)
         arrays.dims[str(key)] = dims
+        if unit := text_of(variable, "units"):
+            arrays.units[str(key)] = unit
         arrays[str(key)] = Lazy.of(variable, f"{key} of {source}")

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from elmonet.data.formats.registry import has_known_ending, register_reader
-from elmonet.data.lazy import Arrays
+from elmonet.data.lazy import Arrays, unit_in_name
 from elmonet.errors import FileError
 
+NOTE = "elmonet_note"  # see elmonet.data.named
+NOTE_LINE = "# elmonet: "  # begins the first line of a table that elmonet wrote
 _MAX_BYTES = 256 << 20  # reading text of this size takes minutes
 _NUMBERED = re.compile(r"(.*?[A-Za-z].*?)[_ .\[]?(\d+)\]?")
+_LOCATED = re.compile(r"(.*?[A-Za-z])[_ @=]+(-?\d+\.?\d*(?:e[+-]?\d+)?)")
 # What programs write for a missing value, in lower case.
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none", "-", "?"}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # may also be a number with three decimals
@@ -41,6 +44,10 @@ def add_csv(arrays: Arrays, path: Path) -> None:
             "Write it as npz, HDF5 or zarr."
         )
     with path.open(encoding="utf-8-sig") as file:
+        opening = file.readline(_MAX_BYTES)
+        if opening.startswith(NOTE_LINE):
+            arrays[NOTE] = np.frombuffer(opening.removeprefix(NOTE_LINE).strip().encode(), np.uint8)
+        file.seek(0)
         _, first = next(_lines(file), (0, ""))
     separator = next((mark for mark in ";\t," if mark in first), None)
     names = [name.strip("'") for name in _cells(first, separator)]
@@ -54,7 +61,12 @@ def add_csv(arrays: Arrays, path: Path) -> None:
             table = np.loadtxt((line for _, line in lines), delimiter=separator, ndmin=2, comments=None)
         except ValueError:
             file.seek(0)
-            table = _Table(path, names if named else None, separator).read(_lines(file), arrays)
+            reader = _Table(path, names if named else None, separator)
+            table = reader.read(_lines(file), arrays)
+            if reader.text:
+                file.seek(0)
+                rows = [_cells(row, separator) for _, row in _lines(file)][1:]
+                arrays.text |= {names[column]: [row[column] for row in rows] for column in reader.text}
     if table.size == 0:
         raise FileError(
             f"{str(path)!r} must be a table of numbers, and it has no row of them. Write it again."
@@ -75,10 +87,46 @@ def add_csv(arrays: Arrays, path: Path) -> None:
 
 
 def add_columns(arrays: Arrays, columns: Mapping[str, np.ndarray]) -> None:
-    """Add the columns of a table by name, numbered ones together as one array (N, k)."""
-    for name, members in _grouped(list(columns)).items():
+    """Add the columns of a table by name, numbered ones together as one array (N, k).
+
+    Columns such as T_0.25, T_0.5, T_0.75 are one array too, and its coordinates are another. Units in
+    brackets after the names, "T [K]", go to `Arrays.units`.
+    """
+    parsed = {name: unit_in_name(name) for name in columns}
+    if len({label for label, _ in parsed.values()}) == len(parsed):
+        arrays.units |= {label: unit for label, unit in parsed.values() if unit}
+        columns = {parsed[name][0]: column for name, column in columns.items()}
+    located = _located(list(columns))
+    taken = {member for members in located.values() for member in members.values()}
+    for stem, at in located.items():
+        where = np.array(sorted(at))
+        arrays[stem] = np.stack([columns[at[x]] for x in where], axis=1)
+        arrays[f"{stem} columns"] = where
+        arrays.coordinates[stem] = f"{stem} columns"
+        unit = {arrays.units.pop(member, "") for member in at.values()}
+        arrays.units |= {stem: unit.pop()} if len(unit) == 1 and unit != {""} else {}
+    for name, members in _grouped([name for name in columns if name not in taken]).items():
         each = [columns[member] for member in members]
         arrays[name] = each[0] if members == [name] else np.stack(each, axis=1)
+
+
+def _located(names: list[str]) -> dict[str, dict[float, str]]:
+    """Return columns whose names end in a coordinate, such as T_0.028, by their common name.
+
+    >>> _located(["k", "T_0.5", "T_1", "T_1.5"])
+    {'T': {0.5: 'T_0.5', 1.0: 'T_1', 1.5: 'T_1.5'}}
+    """
+    groups: dict[str, dict[float, str]] = {}
+    for name in names:
+        if found := _LOCATED.fullmatch(name):
+            groups.setdefault(found[1], {})[float(found[2])] = name
+    return {
+        stem: members
+        for stem, members in groups.items()
+        if len(members) > 2
+        and stem not in names
+        and any("." in each or "e" in each for each in (name[len(stem) :] for name in members.values()))
+    }
 
 
 def _grouped(names: list[str]) -> dict[str, list[str]]:
