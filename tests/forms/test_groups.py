@@ -49,7 +49,7 @@ def test_repeats_with_a_jitter_do_not_promise_too_much():
     rng = np.random.default_rng(1)
     u = np.repeat(data.u_train, 3, axis=0)
     u, s = u + 1e-6 * rng.standard_normal(u.shape), np.repeat(data.s_train, 3, axis=0)
-    for model in (ELMDeepONet(random_state=0), AutoELMDeepONet(random_state=0, time_budget=3)):
+    for model in (ELMDeepONet(random_state=0), AutoELMDeepONet(random_state=0, time_budget=1)):
         model.fit(u, s, points=data.points)
         error = relative_l2(model.predict(data.u_test), data.s_test)
         assert 0.5 < model.expected_error_ / error < 2
@@ -58,8 +58,8 @@ def test_repeats_with_a_jitter_do_not_promise_too_much():
 
 
 def test_snapshots_of_trajectories_do_not_promise_too_much():
-    data = problems.burgers_steps(n_train=20, n_test=10, n_steps=10, n_points=33)
-    model = AutoELMDeepONet(random_state=0, layers=0, time_budget=5)
+    data = problems.burgers_steps(n_train=20, n_test=10, n_steps=6, n_points=17)
+    model = AutoELMDeepONet(random_state=0, layers=0, time_budget=2)
     model.fit(data.u_train, data.s_train, points=data.points)
     error = relative_l2(model.predict(data.u_test), data.s_test)
     assert 0.5 < model.expected_error_ / error < 2

@@ -6,14 +6,18 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.lazy import is_dask
 from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning, warn
+from elmonet.estimators import derivatives, inverse, live
 from elmonet.estimators.active_learning import suggest
+from elmonet.estimators.datasets import is_dataset, predict_dataset
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
@@ -21,7 +25,9 @@ from elmonet.forms.groups import find_groups, given_groups
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, r2_of
 from elmonet.forms.training import require_same_index
+from elmonet.inversion import Posterior
 from elmonet.parts import NotFittedError
+from elmonet.sensitivity import Sensitivity
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
 from elmonet.uncertainty.novelty import fingerprints_of, warn_of_seen
@@ -61,7 +67,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         Parameters
         ----------
         X : input functions, in the form of those given to `fit`. A dictionary with numbers, such as
-            ``{"k": 0.2}``, is one case. For a Dask array, the predictions are a lazy Dask array; for arrays
+            ``{"k": 0.2}``, is one case. For an ``xarray.Dataset`` with the inputs by name, the predictions
+            are a Dataset too. For a Dask array, the predictions are a lazy Dask array; for arrays
             on disk see `predict_blocks`.
         points : where to predict; by default the training points. For points (M, d) the outputs are (N, M),
             for points (H, W, d) they are (N, H, W), with components (N, M, c) or a dictionary. For a
@@ -81,6 +88,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         y : predictions, in the shape of the training outputs; with `return_std`, a pair (y, std).
         """
         model = self._fitted()
+        if is_dataset(X):
+            options = {"points": points, "sensors": sensors, "return_std": return_std}
+            return predict_dataset(self.predict, model, X, **options, derivative=derivative, start=start)
         X = model.inputs.one_case(X)
         X = X if start is None else model.begun(X, start)
         if is_dask(X):
@@ -145,6 +155,69 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         z, spread = bars.values_and_spread(model, query)
         half = q * spread
         return model.finish(z - half, query), model.finish(z + half, query)
+
+    # Derivatives by the inputs
+
+    def jvp(self, X: Any, dX: Any, points: Any = None) -> Any:
+        """Return the change of the predictions for a small change of the inputs: ``J(X) dX``, exactly.
+
+        J is never formed; it costs about two predictions.
+
+        Parameters
+        ----------
+        X : inputs, as in `predict`.
+        dX : directions, in the form of X.
+        points : where; by default the training points. Common points (M, d) or (H, W, d).
+
+        Returns
+        -------
+        ds : in the form of the predictions.
+
+        Raises
+        ------
+        InputError : for models with parts that do not describe themselves, such as a feature map or a lift of
+            your own; it names them.
+        """
+        return derivatives.jvp(self, self._fitted(), X, dX, points)
+
+    def vjp(self, X: Any, ds: Any, points: Any = None) -> Any:
+        """Return the gradient of ``sum(ds * predict(X))`` by the inputs: ``J(X)' ds``, exactly.
+
+        J is never formed; it costs about two predictions. For a loss of predictions, `ds` is its gradient by
+        these.
+
+        Parameters
+        ----------
+        X : inputs, as in `predict`.
+        ds : weights of the outputs, in the form of the predictions.
+        points : as in `jvp`.
+
+        Returns
+        -------
+        dX : in the form of X.
+
+        Raises
+        ------
+        InputError : as in `jvp`.
+        """
+        return derivatives.vjp(self, self._fitted(), X, ds, points)
+
+    def jacobian(self, X: Any, points: Any = None) -> Any:
+        """Return the derivatives of all outputs by all inputs; for small ones, else see `jvp` and `vjp`.
+
+        Parameters
+        ----------
+        X, points : as in `jvp`.
+
+        Returns
+        -------
+        J : (N, *outputs, *inputs). Components and several inputs come as dictionaries, by component first.
+
+        Raises
+        ------
+        InputError : as in `jvp`.
+        """
+        return derivatives.jacobian(self, self._fitted(), X, points)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of the predictions, over all functions and points; `relative_l2` is the usual error.
@@ -279,6 +352,146 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         return suggest(model.inputs, model.record, model.inputs.rows(self, candidates), n)
 
+    # What lies behind measurements, and what matters
+
+    def invert(
+        self,
+        s: Any,
+        points: Any = None,
+        *,
+        noise: Any,
+        prior: Any = None,
+        n_samples: int = 1000,
+        random_state: Any = None,
+    ) -> Posterior:
+        """Return the input behind measurements of the output, with bands.
+
+        Before the measurements, the input is distributed like the training inputs. The errors of the
+        measurements are their noise and the model's own errors, as left-out functions show them. The estimate
+        comes by Gauss-Newton with exact derivatives, bands from samples of the posterior.
+
+        Parameters
+        ----------
+        s : measurements of one output: in the shape of one prediction at the points, or with a first axis of
+            repeats. NaN is not measured; so are components that a dictionary leaves out.
+        points : (M, d), where they were measured; by default the training points.
+        noise : standard deviation of the measurements in their units: one number, or one for each value or,
+            in a dictionary, for each component.
+        prior : what is known of the input before, for all or, in a dictionary, for some inputs: (low, high)
+            for numbers, (mean, covariance) for a function, or samples (n, ...). None: the training inputs.
+        n_samples : number of samples of the posterior.
+        random_state : seed of the sampler.
+
+        Returns
+        -------
+        posterior : estimate, samples, bands, and how much each measurement said; print it.
+
+        Raises
+        ------
+        InputError : as in `jvp`, and for measurements in another form.
+        """
+        return inverse.invert(self, self._fitted(), s, points, noise, prior, n_samples, random_state)
+
+    def sensitivity(
+        self,
+        X: Any = None,
+        points: Any = None,
+        *,
+        n: int = 4096,
+        directions: int = 3,
+        random_state: Any = None,
+    ) -> Sensitivity:
+        """Return which input the outputs are sensitive to: Sobol indices, first-order and total.
+
+        Inputs are taken as independent of each other: functions Gaussian in their principal directions,
+        numbers uniform within bounds.
+
+        Parameters
+        ----------
+        X : inputs to take distributions from, as in `predict`, or (low, high), by name if there are several;
+            None: the training inputs.
+        points : where the outputs are; by default the training points.
+        n : number of points of each sample. There are ``n (2 + inputs)`` predictions.
+        directions : the number of principal directions of each function that are looked at by themselves.
+        random_state : seed.
+
+        Returns
+        -------
+        sensitivity : indices of each output, and of all together with bands; print it.
+
+        Raises
+        ------
+        InputError : as in `jvp`.
+        """
+        return inverse.sensitivity(self, self._fitted(), X, points, n, directions, random_state)
+
+    # Out of Python
+
+    def to_torch(self, points: Any = None, *, dtype: Any = None, steps: int | None = None) -> Any:
+        """Return the fitted model as a `torch.nn.Module`: the same numbers, differentiable, on any device.
+
+        Parameters
+        ----------
+        points : where it predicts; by default the training points.
+        dtype : ``torch.float64`` (the default) or ``torch.float32``. Coefficients of least squares may be
+            large and cancel, so that single precision loses digits: compare the predictions.
+        steps : length of records in time; by default that of the training records.
+
+        Returns
+        -------
+        module : takes a tensor (N, ...), or a dictionary of tensors for several inputs, and gives predictions
+            in the shapes of `predict`.
+
+        Raises
+        ------
+        MissingExtra : without torch.
+        InputError : as in `jvp`.
+        """
+        from elmonet.export import to_torch
+
+        return to_torch(self._fitted().description(points, steps), dtype)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        points: Any = None,
+        *,
+        dtype: str = "float64",
+        steps: int | None = None,
+        X: Any = None,
+        y: Any = None,
+    ) -> list[Path]:
+        """Write the fitted model for other programs, in a format that the ending of the file tells.
+
+        Parameters
+        ----------
+        path : ``"operator.onnx"`` (opset 17), ``"operator.c"`` (C99, with a header beside it; also for
+            Fortran), ``"operator.m"`` (MATLAB and Octave) or ``"operator.html"``: one page on which inputs
+            are drawn and the prediction follows, without any connection. Existing files are replaced.
+        points : where it predicts; by default the training points. They are fixed in the file.
+        dtype : "float64" or, for ONNX, "float32": of inputs and outputs; inside is always double precision.
+        steps : length of records in time; by default that of the training records.
+        X, y : functions with known outputs, as in `fit`, that a page shows as examples, with their errors.
+
+        Returns
+        -------
+        files : paths of the files written.
+
+        Raises
+        ------
+        MissingExtra : without onnx, for that format.
+        InputError : as in `jvp`.
+        """
+        from elmonet.export import export
+
+        model = self._fitted()
+        description = model.description(points, steps)
+        if Path(path).suffix.lower() != ".html":
+            return export(description, path, dtype=dtype)
+        description = replace(description, novelty=model.described_novelty(steps))
+        beside = live.beside(self, model, description, points, steps, X, y)
+        return export(description, path, dtype=dtype, beside=beside)
+
     # Words and files
 
     def summary(self) -> str:
@@ -331,7 +544,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
             _ = self._fitted().error_bars  # made now if they were never asked for
         _ = self._fitted().record
         header, arrays = self._to_store(weights=weights, sums=sums, bands=bands, inputs=inputs)
-        write(path, header | {"file_names": dict(self._fitted().file_names)}, arrays)
+        labels = self._fitted().labels.to_store(arrays)
+        write(path, header | {"file_names": dict(self._fitted().file_names), "labels": labels}, arrays)
 
     @abstractmethod
     def _to_store(
@@ -388,6 +602,11 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return dict(self._fitted(AttributeError).file_names)
 
     @property
+    def labels_(self) -> Labels:
+        """Names and units of inputs, outputs and coordinates, and the mesh, as far as the data had them."""
+        return self._fitted(AttributeError).labels
+
+    @property
     def points_(self) -> np.ndarray:
         """The training points; for components, with the component's number last."""
         return self.outputs_.places()
@@ -424,6 +643,12 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def _with_file_names(self, names: Mapping[str, Any]) -> Self:
         """Remember the names of the arrays in a file, as options of `read`."""
         return self._adopt(replace(self._fitted(), file_names=dict(names)))
+
+    def _with_labels(self, data: Any) -> Self:
+        """Remember names, units and mesh of an `OperatorData`; nothing else has them."""
+        if not isinstance(data, OperatorData):
+            return self
+        return self._adopt(replace(self._fitted(), labels=data.labels))
 
     def _adopt(self, model: FittedModel) -> Self:
         """Show another fitted model."""

@@ -174,6 +174,7 @@ class ELMDeepONet(OperatorEstimator):
         -------
         self : the fitted estimator.
         """
+        functions = X
         X, y, points, sensors = unpacked_data(X, y, points_once(self.points, points, "ELMDeepONet"), sensors)
         if hasattr(type(y), "solved"):  # a PDE
             raise InputError(
@@ -184,11 +185,11 @@ class ELMDeepONet(OperatorEstimator):
             for name, given in (("sample_weight", sample_weight), ("lift", self.lift)):
                 if given is not None:
                     raise InputError(f"{name} is for arrays in memory; these are read in blocks.")
-            return self._fit_stored(X, y, points, sensors, groups=groups)
+            return self._fit_stored(X, y, points, sensors, groups=groups)._with_labels(functions)
         gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
         data = {"sensors": sensors, "sample_weight": sample_weight, "groups": groups}
         training = understand(self, X, y, points, gaps=gaps, lift=self.lift, **data)
-        return self._fit_training(training)._warned()
+        return self._fit_training(training)._with_labels(functions)._warned()
 
     def _fit_training(self, training: Training, reused: Reused | None = None) -> Self:
         """Fit training data that `understand` has checked, with what an earlier solve left."""
@@ -235,7 +236,7 @@ class ELMDeepONet(OperatorEstimator):
             return self
         fit = self._blocks or self._continued()
         form = fit.outputs
-        if points is not None and not np.array_equal(coordinates(place_points(points)[0]), form.points):
+        if points is not None and not np.array_equal(coordinates(place_points(points)[0]), form.given_points):
             raise InputError(
                 "the points differ from those of the first batch: all functions of one model are known at "
                 "the same points. Leave out the points, or interpolate the outputs."
@@ -243,7 +244,7 @@ class ELMDeepONet(OperatorEstimator):
         inputs = fit.block_features.inputs
         rows = inputs.rows(self, X if sensors is None else inputs.at_sensors(X, sensors))
         require_same_index(X, y)
-        y = outputs(by_name(y, form.names), len(rows))
+        y = outputs(by_name(y, form.names), len(rows), gaps=form.kept is not None)
         if y.shape[1:] != form.shape:
             raise InputError(
                 f"all functions of one model have outputs of the shape {form.shape}, as in the first batch; "

@@ -183,7 +183,9 @@ def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> In
 
 def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the record of an output form; its arrays go to `arrays`."""
-    _keep(arrays, "outputs", points=form.points, sizes=form.sizes)
+    _keep(arrays, "outputs", points=form.points, sizes=form.sizes, everywhere=form.everywhere)
+    if form.kept is not None:
+        arrays["outputs.kept"] = form.kept.astype(np.uint8)
     _keep_affine(arrays, "outputs", form.box)
     _keep_affine(arrays, "centred", form.centre)
     record = {name: getattr(form, name) for name in ("shape", "axis", "names", "scattered", "exponent")}
@@ -197,6 +199,7 @@ def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> O
     """Invert `outputs_to_store`."""
     logs, names = record.get("logs"), record["names"]
     form = ScatteredForm if record["scattered"] else OutputForm
+    kept = arrays.get("outputs.kept")
     return form(
         tuple(record["shape"]),
         arrays["outputs.points"],
@@ -208,6 +211,8 @@ def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> O
         centre=_restored_affine(arrays, "centred"),
         dtype=np.dtype(record["dtype"]),
         exponent=record.get("exponent", 0),
+        everywhere=arrays.get("outputs.everywhere"),
+        kept=None if kept is None else kept.astype(bool),
     )
 
 

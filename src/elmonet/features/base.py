@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmonet.checks import functions, positive_integer
+from elmonet.description import Graph
 from elmonet.errors import InputError
 from elmonet.features.jet import Jet
 from elmonet.linalg import product
@@ -180,6 +181,32 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "and MLP with a smooth activation, and masks and concatenations of these."
         )
 
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations, for derivatives by the inputs and for exports.
+
+        Parameters
+        ----------
+        graph : the list of operations to add to.
+        x : number of the value that holds the input, flat.
+
+        Returns
+        -------
+        features : number of the value that holds the features (width_).
+
+        Raises
+        ------
+        InputError : if the map does not describe itself.
+        """
+        raise InputError(
+            f"{type(self).__name__} does not say which array operations it consists of, so that a model with "
+            "it has no derivatives by the inputs and cannot be exported. Implement trace(graph, x), or use "
+            "another feature map."
+        )
+
+    def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
+        """Write ``features @ R`` for R (width_, k), of value x, to `graph`; see `trace`."""
+        return graph.affine(self.trace(graph, x), R.T)
+
     def derive(self) -> None:
         """Compute what follows from the settings and `input_shape_`; raise if a setting is invalid."""
 
@@ -332,6 +359,16 @@ def features_times_and_rest(part: Any, X: np.ndarray, R: np.ndarray) -> tuple[np
     return features_times(part, X, R), None
 
 
+def trace_of(part: Any, graph: Graph, x: int, R: np.ndarray | None = None) -> int:
+    """Write the features of a `FeatureMap` as array operations, or ``features @ R``."""
+    if not isinstance(part, FeatureMap):
+        raise InputError(
+            f"{type(part).__name__} is not an elmonet feature map: a model with it has no derivatives by the "
+            "inputs and cannot be exported. Use a FeatureMap with trace(graph, x)."
+        )
+    return part.trace(graph, x) if R is None else part.trace_times(graph, x, R)
+
+
 def jet_of(part: Any, X: Jet) -> Jet:
     """Return the features of a `FeatureMap` with their derivatives."""
     if not isinstance(part, FeatureMap):
@@ -354,6 +391,12 @@ def in_unit_cube(X: np.ndarray, box: np.ndarray) -> np.ndarray:
     """Scale points X (M, d) of a box (2, d), its lowest and highest corner, to the unit cube."""
     low, high = box.astype(X.dtype)
     return (X - low) / np.where(high > low, high - low, 1)
+
+
+def trace_in_unit_cube(graph: Graph, x: int, box: np.ndarray) -> int:
+    """Scale points as `in_unit_cube` does, as array operations."""
+    low, high = box.astype(np.float64)
+    return graph.scale(x, 1 / np.where(high > low, high - low, 1), before=low)
 
 
 def jet_in_unit_cube(X: Jet, box: np.ndarray) -> Jet:

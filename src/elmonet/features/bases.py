@@ -13,6 +13,7 @@ from numpy.polynomial.legendre import legvander
 from scipy.linalg import qr, svd
 
 from elmonet.checks import choice, number, positive_integer
+from elmonet.description import Graph
 from elmonet.errors import ExtrapolationWarning, InputError
 from elmonet.features.base import FeatureMap
 from elmonet.features.jet import TAYLOR, Jet
@@ -43,6 +44,14 @@ class Linear(FeatureMap):
     def _jet(self, X: Jet) -> Jet:
         one = X.part((slice(None), slice(0, 1))) * 0.0 + 1.0
         return Jet(np.concatenate([X.coefficients, one.coefficients], axis=-1), X.orders)
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        return graph.concat([x, graph.constant([1.0])])
+
+    def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
+        """Write ``features @ R`` as array operations of value x, added to `graph`."""
+        return graph.affine(x, R[:-1].T, R[-1])
 
 
 class Legendre(FeatureMap):
@@ -129,6 +138,17 @@ class Legendre(FeatureMap):
             found = factor if found is None else found * factor
         return found
 
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        (low, high), d, n = self.box_, self._dimension(), int(self.powers_.max())
+        x = graph.scale(x, 1 / np.where(high > low, (high - low) / 2, 1.0), before=(low + high) / 2)
+        P = [graph.constant(np.ones(d)), x]
+        for k in range(1, n):
+            up = graph.scale(graph.product([x, P[k]]), (2 * k + 1) / (k + 1))
+            P.append(graph.sum([up, graph.scale(P[k - 1], -k / (k + 1))]))
+        every = graph.concat(P[: n + 1])  # degree k of coordinate j at k d + j
+        return graph.product([graph.gather(every, d * power + j) for j, power in enumerate(self.powers_.T)])
+
     def _dimension(self) -> int:
         return int(np.prod(self.input_shape_))
 
@@ -200,6 +220,23 @@ class Sinusoid(FeatureMap):
         pairs = [(p.through(TAYLOR["sin"]), (p + shift).through(TAYLOR["cos"])) for p in phases]
         parts = pairs[0] if d == 1 else [a * b for a in pairs[0] for b in pairs[1]]
         return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        d = self.frequencies_.shape[1]
+        phases = [
+            graph.scale(graph.gather(x, np.full(len(w), j)), w) for j, w in enumerate(self.frequencies_.T)
+        ]
+        if self.basis in ("tensor", "cosine"):
+            wave = "sin" if self.basis == "tensor" else "cos"
+            return graph.product([graph.elementwise(phase, wave) for phase in phases])
+        shift = 0.0 if d == 1 else np.pi / 2
+        pairs = [
+            (graph.elementwise(p, "sin"), graph.elementwise(graph.scale(p, 1.0, after=shift), "cos"))
+            for p in phases
+        ]
+        parts = pairs[0] if d == 1 else [graph.product([a, b]) for a in pairs[0] for b in pairs[1]]
+        return graph.concat(parts)
 
     def _row_size(self) -> int:
         return self.width_ * int(np.prod(self.input_shape_))

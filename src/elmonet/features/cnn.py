@@ -9,9 +9,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from elmonet.checks import choice, number, positive_integer
+from elmonet.description import Graph
 from elmonet.errors import InputError
 from elmonet.features.base import RandomMap
-from elmonet.features.networks import ACTIVATIONS, draw_layer, layer
+from elmonet.features.networks import ACTIVATIONS, draw_layer, layer, trace_layer
 
 
 class CNN(RandomMap):
@@ -101,6 +102,17 @@ class CNN(RandomMap):
             rows = windows.reshape(-1, A.shape[1] - 1)
             H = layer(rows, A, self.activation).reshape(*windows.shape[:3], -1)
         layer(layer(H.reshape(len(H), -1), dense, self.activation), last, self.activation, out)
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        *convolutions, dense, last = self.weights_
+        index = np.arange(graph.sizes[x]).reshape(1, *self._image_shape()).transpose(0, 2, 3, 1)
+        for A in convolutions:
+            windows = gather_windows(index + 1, self.kernel, self.stride) - 1  # -1 for the zeros around it
+            rows = int(np.prod(windows.shape[:3]))
+            x = trace_layer(graph, graph.gather(x, windows), A, self.activation, rows)
+            index = np.arange(graph.sizes[x]).reshape(*windows.shape[:3], -1)
+        return trace_layer(graph, trace_layer(graph, x, dense, self.activation), last, self.activation)
 
     def _row_size(self) -> int:
         _, height, width = self._image_shape()

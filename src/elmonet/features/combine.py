@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet.checks import choice
+from elmonet.description import Graph
 from elmonet.errors import InputError
 from elmonet.features.base import (
     FeatureMap,
@@ -21,6 +22,8 @@ from elmonet.features.base import (
     jet_in_unit_cube,
     jet_of,
     learns_from,
+    trace_in_unit_cube,
+    trace_of,
 )
 from elmonet.features.jet import Jet
 from elmonet.memory import require_features
@@ -162,6 +165,28 @@ class Concat(FeatureMap, _BaseComposition):
         ]
         return Jet(np.concatenate([part.coefficients for part in parts], axis=-1), X.orders)
 
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        return graph.concat(
+            [trace_of(member, graph, self._trace_for(i, graph, x)) for i, member in enumerate(self.members_)]
+        )
+
+    def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
+        """Write ``features @ R``, a sum over the members, as operations of value x, added to `graph`."""
+        ends = self.ends_
+        return graph.sum(
+            [
+                trace_of(member, graph, self._trace_for(i, graph, x), R[ends[i] : ends[i + 1]])
+                for i, member in enumerate(self.members_)
+            ]
+        )
+
+    def _trace_for(self, i: int, graph: Graph, x: int) -> int:
+        """Write what member i sees."""
+        if self.box_ is None or getattr(self.members_[i], "sees_given_points", False):
+            return x
+        return trace_in_unit_cube(graph, x, self.box_)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name.
 
@@ -275,3 +300,17 @@ class Several(Concat):
 
     def _jet(self, X: Jet) -> Jet:
         return FeatureMap._jet(self, X)  # raises: these are functions, not points
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        if self.combine == "concat":
+            return super().trace(graph, x)
+        members = enumerate(self.members_)
+        return graph.product([trace_of(member, graph, self._trace_for(i, graph, x)) for i, member in members])
+
+    def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
+        """Write ``features @ R`` as array operations of value x, added to `graph`."""
+        return self._kind.trace_times(self, graph, x, R)
+
+    def _trace_for(self, i: int, graph: Graph, x: int) -> int:
+        return graph.part(x, int(self._inputs[i]), int(self._inputs[i + 1]))

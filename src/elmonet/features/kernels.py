@@ -8,10 +8,11 @@ from math import ceil, sqrt
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_lapack_funcs, solve_triangular
 from scipy.ndimage import gaussian_filter
 
 from elmonet.checks import choice, number, positive_integer
+from elmonet.description import Graph
 from elmonet.errors import InputError
 from elmonet.features.base import FeatureMap, seed_from
 from elmonet.features.cnn import gather_windows, image_shape
@@ -168,10 +169,14 @@ class InfiniteWidth(FeatureMap):
         if self.patch is None:
             return X.reshape(1, len(X), -1)
         shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
-        step = ceil(sqrt(shape[1] * shape[2] / _MAX_PATCHES))
-        H = X.reshape(len(X), *shape).transpose(0, 2, 3, 1)  # channels last
-        windows = gather_windows(H, self.patch, step, edge="edge")
-        return windows.reshape(len(X), windows.shape[1] * windows.shape[2], -1).swapaxes(0, 1).copy()
+        return self._patches(X.reshape(len(X), *shape)).swapaxes(0, 1).copy()
+
+    def _patches(self, images: np.ndarray) -> np.ndarray:
+        """Return the patches (n, places, pixels) of images (n, channels, height, width)."""
+        step = ceil(sqrt(images.shape[2] * images.shape[3] / _MAX_PATCHES))
+        H = images.transpose(0, 2, 3, 1)  # channels last
+        windows = gather_windows(H, self.patch or 1, step, edge="edge")
+        return windows.reshape(len(images), windows.shape[1] * windows.shape[2], -1)
 
     def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return K (n, n') of the parts X (places, n, pixels) and Y (places, n', pixels)."""
@@ -205,6 +210,28 @@ class InfiniteWidth(FeatureMap):
             return np.ones(len(X))
         parts = self._parts(X)
         return 1 + self.scale**2 * np.mean(parts**2, axis=(0, 2))
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        return self.trace_times(graph, x, np.eye(self.width_))
+
+    def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
+        """Write ``features @ R = k' L^-T R`` of value x to `graph`: only the kernel k is left."""
+        k = self._trace_kernel(graph, x)
+        dual = solve_triangular(self.factor_, R.astype(np.float64), lower=True, trans=1)
+        return graph.affine(k, dual.T)
+
+    def _trace_kernel(self, graph: Graph, x: int) -> int:
+        if self.smooth is not None:
+            shape = image_shape(self.input_shape_, "smooth=", "Reshape them, or remove smooth.")
+            for axis in (1, 2):  # a Gaussian filter is a matrix along each axis
+                sigma = (0, self.smooth)
+                matrix = gaussian_filter(np.eye(shape[axis]), sigma, mode="nearest").T
+                x = graph.along_axis(x, shape, axis, matrix)
+        if self.patch is not None:
+            shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
+            x = graph.gather(x, self._patches(np.arange(graph.sizes[x]).reshape(1, *shape)))
+        return graph.kernel(x, self._centre_parts, self.kernel, self.scale)
 
     def _row_size(self) -> int:
         return max(2 * self.width_, self._centre_parts.shape[0] * self._centre_parts.shape[2])

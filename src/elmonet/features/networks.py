@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from elmonet.checks import choice, number, positive_integer
+from elmonet.description import Graph
 from elmonet.features.base import RandomMap
 from elmonet.features.jet import TAYLOR, Jet
 from elmonet.linalg import product
@@ -116,6 +117,11 @@ def layer_jet(X: Jet, A: np.ndarray, activation: str) -> Jet:
     return (X.times_matrix(A[:, :-1].T) + A[:, -1]).through(TAYLOR[activation])
 
 
+def trace_layer(graph: Graph, x: int, A: np.ndarray, activation: str, rows: int = 1) -> int:
+    """Write ``layer(X, A, activation)`` as array operations, for each of some rows of x."""
+    return graph.elementwise(graph.affine(x, A[:, :-1], A[:, -1], rows), activation)
+
+
 def with_ones(X: np.ndarray) -> np.ndarray:
     """Return ``[X, 1]``: the bias becomes one more weight, added by the same product."""
     return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
@@ -180,6 +186,10 @@ class SLFN(RandomMap):
     def _jet(self, X: Jet) -> Jet:
         return layer_jet(X, self.weights_[0], self.activation)
 
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        return trace_layer(graph, x, self.weights_[0], self.activation)
+
 
 class MLP(RandomMap):
     """Fully connected network of `depth` layers with fixed random weights.
@@ -239,6 +249,12 @@ class MLP(RandomMap):
         for A in self.weights_:
             X = layer_jet(X, A, self.activation)
         return X
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        for A in self.weights_:
+            x = trace_layer(graph, x, A, self.activation)
+        return x
 
     def _row_size(self) -> int:
         return max(max(A.shape) for A in self.weights_)

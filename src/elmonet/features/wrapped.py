@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from elmonet.description import Graph
 from elmonet.errors import ExtrapolationWarning, InputError
 from elmonet.features.base import (
     FeatureMap,
@@ -17,6 +18,8 @@ from elmonet.features.base import (
     jet_in_unit_cube,
     jet_of,
     learns_from,
+    trace_in_unit_cube,
+    trace_of,
 )
 from elmonet.features.jet import Jet
 
@@ -193,6 +196,21 @@ class Masked(_Wrapper):
             x, width = X.part((slice(None), slice(axis, axis + 1))), (high[axis] - low[axis]) or 1.0
             found = found * ((x + -low[axis] if end == "low" else x * -1.0 + high[axis]) * (2 / width))
         return found
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the map as array operations: add to `graph` what turns value x into features."""
+        if self.mask != "box":
+            raise InputError(
+                'a mask function of your own has no derivatives and cannot be exported: use mask="box".'
+            )
+        low, high = self.box_
+        parts = [trace_of(self.members_[0], graph, trace_in_unit_cube(graph, x, self.box_))]
+        for axis, end in self._sides(len(low)):
+            width, sign = (high[axis] - low[axis]) or 1.0, 1.0 if end == "low" else -1.0
+            own = graph.gather(x, np.full(self.width_, axis))
+            away = graph.scale(own, 2 * sign / width, before=low[axis] if end == "low" else high[axis])
+            parts.append(graph.elementwise(away, "relu"))
+        return graph.product(parts)
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
         """Return the mask (M,) at points X (M, d)."""

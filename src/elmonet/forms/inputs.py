@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from elmonet.checks import coordinates, functions, owned, plain, require_same_grid
+from elmonet.checks import coordinates, finite, functions, owned, plain, require_same_grid
+from elmonet.description import Graph, Port
 from elmonet.errors import InputError
 from elmonet.forms.parts import InputPart, column_sizes, find_parts, whole
 from elmonet.forms.transforms import Affine, extreme_exponents, standardise
@@ -99,6 +100,55 @@ class InputForm:
         seen = columns[0] if len(columns) == 1 else np.hstack(columns)
         return seen.reshape(rows.shape) if seen.size == rows.size else seen
 
+    # As array operations, for derivatives and exports
+
+    def ports(self) -> tuple[Port, ...]:
+        """Return names and shapes of the inputs; a single one is called u."""
+        if self.names is None or self.shapes is None:
+            return (Port("u", self.given),)
+        return tuple(Port(name, shape) for name, shape in zip(self.names, self.shapes, strict=True))
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the way from the user's inputs, packed and flat, to what the branch sees."""
+        return self.trace_seen(graph, self.trace_rows(graph, x))
+
+    def trace_seen(self, graph: Graph, x: int) -> int:
+        """Write `seen`: from rows to what the branch sees."""
+        if self.parts is not None:
+            ends = np.cumsum([0, *(part.size for part in self.parts)])
+            x = graph.concat(
+                [
+                    part.trace(graph, graph.part(x, int(start), int(end)))
+                    for part, start, end in zip(self.parts, ends[:-1], ends[1:], strict=True)
+                ]
+            )
+        if self.scale is not None:
+            x = graph.scale(x, 1 / self.scale.scale, before=self.scale.shift)
+        return x if self.metric is None else graph.affine(x, self.metric.T)
+
+    def trace_rows(self, graph: Graph, x: int) -> int:
+        """Write the way from the user's inputs, packed and flat, to rows."""
+        if self.exponents is not None:
+            x = graph.scale(x, np.ldexp(1.0, -self.exponents.ravel()))
+        return x if self.order is None else graph.gather(x, self.order)
+
+    def flat(self, X: Any, what: str = "X") -> np.ndarray:
+        """Return values in the form of the inputs, packed and flat, (N, m); of any sign and size."""
+        X = np.asarray(plain(self._packed(X)), np.float64)
+        if X.shape[1:] != self.given:
+            shape = ", ".join(map(str, ("N", *self.given)))
+            raise InputError(f"{what} must have the shape of the inputs, ({shape}); got {X.shape}.")
+        finite(X, what)
+        return X.reshape(len(X), -1)
+
+    def from_flat(self, values: np.ndarray) -> Any:
+        """Invert `flat`."""
+        if self.names is None or self.shapes is None:
+            return values.reshape(len(values), *self.given)
+        parts = np.split(values, np.cumsum(self.sizes or [])[:-1], axis=1)
+        named = zip(self.names, self.shapes, parts, strict=True)
+        return {name: part.reshape(len(values), *shape) for name, shape, part in named}
+
     def prepared(
         self,
         rows: np.ndarray,
@@ -158,6 +208,11 @@ class InputForm:
             with np.errstate(divide="ignore"):  # what has no relevance becomes zero
                 scale = Affine(scale.shift, scale.scale / columns)
         return replace(self, scale=scale)
+
+    @property
+    def has_relevance(self) -> bool:
+        """Whether values of an input may count differently: by a metric, or by scales of several parts."""
+        return self.metric is not None or (self.parts is not None and len(self.relevance()) > 1)
 
     def relevance(self) -> dict[str, np.ndarray]:
         """Return how much each part of the inputs matters to the branch, by name, at each of its columns.
@@ -238,11 +293,7 @@ class InputForm:
             X = X[:, np.argsort(self.order)]
         if self.exponents is not None:
             X = np.ldexp(X, self.exponents.ravel())
-        if self.names is None or self.shapes is None:
-            return X.reshape(len(X), *self.given)
-        parts = np.split(X, np.cumsum(self.sizes or [])[:-1], axis=1)
-        named = zip(self.names, self.shapes, parts, strict=True)
-        return {name: part.reshape(len(X), *shape) for name, shape, part in named}
+        return self.from_flat(X)
 
 
 def find_inputs(

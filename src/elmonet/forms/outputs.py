@@ -8,11 +8,13 @@ from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.metrics import r2_score
 
 from elmonet.checks import coordinates, outputs, plain
 from elmonet.data.scattered import Scattered
-from elmonet.errors import InputError
+from elmonet.description import Graph, Port
+from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.forms.inputs import rows_of
 from elmonet.forms.transforms import Affine, LogOutputs, extreme_exponents, log_outputs, unit_box
 from elmonet.interpolation import interpolate
@@ -20,6 +22,7 @@ from elmonet.metrics import function_norms, output_sizes, reference_norms
 from elmonet.summary import plural
 
 _FAR = 3.0  # standard deviations between zero and the values of a component that is centred
+_BEYOND = 0.1  # of the size of the domain, by which points may lie outside of it without a warning
 _CONSTANT = 1e-13  # deviation relative to the mean, below which it is rounding
 
 
@@ -45,6 +48,9 @@ class OutputForm:
         learns their variation, ``(rows - shift) / scale``. None if there are none.
     exponent : power of two that is the unit of rows without components, if values are extreme.
     dtype : dtype of predictions.
+    everywhere : (M', d), all points as given, if some of them have no value in any function: the hole of a
+        domain, land in an ocean. `points` are those with values; predictions are NaN at the others.
+    kept : (M',), which of these have values.
     """
 
     shape: tuple[int, ...]
@@ -58,6 +64,8 @@ class OutputForm:
     dtype: Any = np.float64
     centre: Affine | None = None
     exponent: int = 0
+    everywhere: np.ndarray | None = None
+    kept: np.ndarray | None = None
     scattered: ClassVar[bool] = False
 
     @property
@@ -73,7 +81,24 @@ class OutputForm:
     def describe(self) -> str:
         """Return where the outputs are known, in words."""
         c, M = self.components, len(self.points)
-        return f"{plural(c, 'component')} at {plural(M, 'point')}" if c else f"at {plural(M, 'point')}"
+        hole = "" if self.everywhere is None else f" of {len(self.everywhere)}; the others never have a value"
+        return (
+            f"{plural(c, 'component')} at {plural(M, 'point')}" if c else f"at {plural(M, 'point')}"
+        ) + hole
+
+    @property
+    def given_points(self) -> np.ndarray:
+        """All points as given (M', d), those without values too."""
+        return self.points if self.everywhere is None else self.everywhere
+
+    @property
+    def holes(self) -> np.ndarray | None:
+        """Which of the points as given (M',) have no value in any function; None if there are none."""
+        return None if self.kept is None else ~self.kept
+
+    def without(self, holes: np.ndarray) -> OutputForm:
+        """Return the form of outputs that have no value at some of its points (M',)."""
+        return replace(self, points=self.points[~holes], everywhere=self.points, kept=~holes)
 
     # Between the user's arrays and rows
 
@@ -83,20 +108,24 @@ class OutputForm:
         `n` is the expected number of functions, if it is known.
         """
         y = by_name(y, self.names)
-        y = outputs(y, len(y) if n is None else n)
+        y = outputs(y, len(y) if n is None else n, gaps=self.kept is not None)
         if y.shape[1:] != self.shape:
             raise InputError(
                 f"outputs must be known at the training points, as (N, {', '.join(map(str, self.shape))}); "
                 f"got {y.shape}."
             )
+        if self.kept is not None and np.isnan(self.rows(y)).any():
+            raise InputError("outputs hold NaN at points that have values in the training functions.")
         return y
 
     def rows(self, y: np.ndarray) -> np.ndarray:
         """Return outputs (N, *shape) as rows."""
         if self.axis is None or self.sizes is None:
             y = np.ldexp(y, -self.exponent) if self.exponent else y
-            return y.reshape(len(y), -1)
+            y = y.reshape(len(y), -1)
+            return y if self.kept is None else y[:, self.kept]
         parts = np.moveaxis(y, self.axis + 1, 1).reshape(len(y), self.components, -1)
+        parts = parts if self.kept is None else parts[:, :, self.kept]
         return (parts / self.sizes[:, None].astype(y.dtype)).reshape(len(y), -1)
 
     def unpacked(self, rows: np.ndarray, grid: tuple[int, ...] | None = None) -> Any:
@@ -104,6 +133,11 @@ class OutputForm:
         own = tuple(n for i, n in enumerate(self.shape) if i != self.axis)
         places = own if grid is None else grid
         rows = rows.astype(self.dtype, copy=False)
+        if grid is None and self.kept is not None:
+            c = max(1, self.components)
+            full = np.full((len(rows), c, len(self.kept)), np.nan, rows.dtype)
+            full[:, :, self.kept] = rows.reshape(len(rows), c, -1)
+            rows = full.reshape(len(rows), -1)
         if self.axis is None or self.sizes is None:
             rows = np.ldexp(rows, self.exponent) if self.exponent else rows
             return rows.reshape(len(rows), *places)
@@ -168,6 +202,58 @@ class OutputForm:
             return each
         return np.repeat(each[:: len(self.points)], len(points))
 
+    # As array operations, for derivatives and exports
+
+    def trace(self, graph: Graph, z: int, points: np.ndarray | None) -> int:
+        """Write `values`, the lift and `unpacked`: from what the operator gives to flat outputs."""
+        if points is None and self.kept is not None:
+            raise InputError(
+                f"{int((~self.kept).sum())} of {len(self.kept)} points have no value in any training "
+                "function: derivatives and exports need the points that you want, as points=."
+            )
+        z = self.trace_values(graph, z, points)
+        if self.lift is not None:
+            if _takes_inputs(self.lift):
+                raise InputError(
+                    "a lift that depends on the inputs is a function of your own: a model with it has no "
+                    "derivatives by the inputs and cannot be exported. Use a lift of the points alone."
+                )
+            z = graph.scale(z, 1.0, after=self.lifted(None, 1, points)[0])
+        return self.trace_unpacked(graph, z)
+
+    def trace_values(self, graph: Graph, z: int, points: np.ndarray | None) -> int:
+        """Write `values`: from what the operator gives to rows."""
+        M = len(self.points if points is None else points)
+        if self.logs is not None:
+            at_zero = np.exp(np.clip(0.0, self.logs.low, self.logs.high))
+            centre = self.values(np.zeros((1, M)), points)[0] / at_zero
+            z = graph.elementwise(graph.clip(z, self.logs.low, self.logs.high), "exp")
+            z = graph.scale(z, centre)
+        elif self.centre is not None:
+            parts = (self._everywhere(part, points) for part in (self.centre.scale, self.centre.shift))
+            z = graph.scale(z, next(parts), after=next(parts))
+        return z
+
+    def trace_unpacked(self, graph: Graph, z: int) -> int:
+        """Write `unpacked`: from rows to outputs in the user's units, flat in the user's order."""
+        if self.axis is None or self.sizes is None:
+            return graph.scale(z, np.ldexp(1.0, self.exponent))
+        M = graph.sizes[z] // self.components
+        z = graph.scale(z, np.repeat(self.sizes, M))
+        if self.names is None and self.axis == len(self.shape) - 1:
+            z = graph.gather(z, np.arange(graph.sizes[z]).reshape(self.components, M).T)
+        return z
+
+    def ports(self, grid: tuple[int, ...] | None = None) -> tuple[Port, ...]:
+        """Return names and shapes of outputs at the training points, or at others of the shape `grid`."""
+        places = tuple(n for i, n in enumerate(self.shape) if i != self.axis) if grid is None else grid
+        if self.names is not None:
+            return tuple(Port(name, places) for name in self.names)
+        if self.axis is None:
+            return (Port("s", places),)
+        last = self.axis == len(self.shape) - 1
+        return (Port("s", (*places, self.components) if last else (self.components, *places)),)
+
     # Errors, in the user's units: all components together, as in `relative_l2`
 
     def reference(self, rows: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
@@ -227,6 +313,27 @@ class OutputForm:
     def checked_points(self, points: Any) -> np.ndarray:
         """Return the user's points (M, d), with the dimension of the training points."""
         return coordinates(points, dimension=self.points.shape[1])
+
+    def warn_of_places(self, points: np.ndarray) -> None:
+        """Warn of points in a hole of the training points, or well beyond them (`ExtrapolationWarning`)."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        margin = _BEYOND * (high - low)
+        beyond = ((points < low - margin) | (points > high + margin)).any(axis=1)
+        inside = np.zeros(len(points), bool)
+        if self.kept is not None:
+            unit = np.where(high > low, high - low, 1.0)
+            _, nearest = cKDTree(self.given_points / unit).query(points / unit)
+            inside = ~self.kept[nearest] & ~beyond
+        for wrong, what in (
+            (inside, "in a hole of the domain, where no training function has a value"),
+            (beyond, "outside of the domain of the training points"),
+        ):
+            if wrong.any():
+                warn(
+                    f"{int(wrong.sum())} of {plural(len(points), 'point')} lie {what}: values there are "
+                    "extrapolated. Predict at other points.",
+                    ExtrapolationWarning,
+                )
 
     def require_points(self) -> None:
         """Raise `InputError` if predictions need points to be given."""
@@ -436,13 +543,14 @@ def r2_of(predicted: Any, y: Any, sample_weight: Any = None) -> float:
         return _r2_of_records(predicted, y, sample_weight)
     names, predicted = named_components(predicted)
     predicted = np.asarray(predicted)
-    y = outputs(by_name(y, names), len(predicted))
+    hole = np.isnan(predicted).all(axis=0)  # without a value in any training function
+    y = outputs(by_name(y, names), len(predicted), gaps=bool(hole.any()))
     if predicted.shape != y.shape:
         raise InputError(
             f"y must have the shape of the predictions, {predicted.shape}, got {y.shape}. To compare at "
             "other points, use relative_l2(model.predict(X, points=points), y)."
         )
-    predicted, y = (A.reshape(len(A), -1) for A in (predicted, y))
+    predicted, y = (A.reshape(len(A), -1)[:, ~hole.ravel()] for A in (predicted, y))
     return float(r2_score(y, predicted, sample_weight=sample_weight, multioutput="variance_weighted"))
 
 

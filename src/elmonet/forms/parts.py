@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.description import Graph
 from elmonet.errors import InputError
 
 _MAX_NUMBERS = 32  # numbers in one array that are told apart
@@ -99,6 +100,17 @@ class InputPart:
             angles = values * (2 * np.pi / self.period)
             return np.hstack([np.cos(angles), np.sin(angles)])
         return values
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write `seen` as array operations of value x, added to `graph`."""
+        if self.logarithm:
+            return graph.elementwise(x, "log")
+        if self.amplitude:
+            return graph.amplitude(x)
+        if self.period is not None:
+            angles = graph.scale(x, 2 * np.pi / self.period)
+            return graph.concat([graph.elementwise(angles, "cos"), graph.elementwise(angles, "sin")])
+        return x
 
     def alternatives(self, values: np.ndarray) -> list[InputPart]:
         """Return the other ways in which the branch may see training values (N, size), of relevance one."""

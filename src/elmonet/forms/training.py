@@ -106,7 +106,7 @@ def understand(
         own_form, data = find_scattered(scattered, X, np.result_type(rows, scattered.values), lift, weight)
         training = Training(rows, data, inputs, own_form, None if weight is None else np.sqrt(weight))
         return training if weight is None else training.of(np.flatnonzero(weight))
-    given, y = y, outputs(y, len(rows), gaps=gaps)
+    given, y = y, _with_holes(y, len(rows), gaps=gaps)
     shape = y.shape[1:-1] if names else y.shape[1:]
     require_same_grid("points", grid, "y", shape)
     if where is None and sensors is not None:  # outputs of the inputs' size are known at the sensors
@@ -115,6 +115,10 @@ def understand(
     where = _training_points(where, shape, inputs, y)
     form = find_outputs(y, where, names, np.result_type(rows, y), lift, weight)
     _warn_of_columns(rows, y, points)
+    if (hole := _holes(form, y)) is not None:
+        form = form.without(hole)
+        if not gaps and np.isnan(form.rows(y)).any():
+            y = outputs(given, len(rows))  # raises
     y = owned(form.rows(y), given)
     if groups is None and not gaps:
         own = find_groups(rows, y, inputs.sizes)
@@ -122,6 +126,21 @@ def understand(
         y = y - form.lifted(X, len(rows))
     training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
     return training if weight is None else training.of(np.flatnonzero(weight))
+
+
+def _with_holes(y: Any, n: int, *, gaps: bool) -> np.ndarray:
+    """Check outputs; some points may have no value in any function."""
+    array = y if is_array(y) and y.dtype.kind == "f" and np.ndim(y) > 1 else None
+    hole = array is not None and len(array) > 0 and np.isnan(array).all(axis=0)
+    return outputs(y, n, gaps=gaps or (bool(np.any(hole)) and not np.all(hole)))
+
+
+def _holes(form: OutputForm, y: np.ndarray) -> np.ndarray | None:
+    """Return which points (M,) have no value in any function and component; None if there are none."""
+    if not np.isnan(y).any():
+        return None
+    hole = np.isnan(form.rows(y)).reshape(len(y), max(1, form.components), -1).all(axis=(0, 1))
+    return hole if hole.any() and not hole.all() else None
 
 
 def unpacked_data(X: Any, y: Any, points: Any, sensors: Any) -> tuple[Any, Any, Any, Any]:
