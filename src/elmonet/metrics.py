@@ -10,7 +10,7 @@ from elmonet.checks import plain
 from elmonet.errors import InputError
 
 
-def relative_l2(prediction: Any, truth: Any) -> float:
+def relative_l2(prediction: Any, truth: Any, weights: Any = None) -> float:
     """Return the mean over functions of the relative error in the 2-norm.
 
     ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function with all its values: all
@@ -22,7 +22,10 @@ def relative_l2(prediction: Any, truth: Any) -> float:
 
     Parameters
     ----------
-    prediction, truth : (N, M) or (N, M, c), or dictionaries of components; (M,) is one function.
+    prediction, truth : (N, M) or (N, M, c), or dictionaries of components; (M,) is one function. Points
+        that are NaN in every function of both are left out.
+    weights : (M,), what each point counts in the norms: ``mesh.volumes`` gives the norm of the field, however
+        fine the mesh is in places. None: all points count alike.
 
     Returns
     -------
@@ -48,6 +51,18 @@ def relative_l2(prediction: Any, truth: Any) -> float:
     n = len(truth) if truth.ndim > 1 else 1
     truth = truth.reshape(n, -1).astype(np.float64, copy=False)
     difference = prediction.reshape(truth.shape) - truth
+    hole = np.isnan(truth).all(axis=0) & np.isnan(difference).all(axis=0)
+    if hole.any() and not hole.all():  # points without a value in any function
+        truth, difference = truth[:, ~hole], difference[:, ~hole]
+    if weights is not None:
+        root = np.sqrt(np.asarray(weights, np.float64))
+        if root.ndim != 1 or truth.shape[1] % len(root) or not (np.isfinite(root).all() and root.any()):
+            raise InputError(
+                f"weights must be one number, not negative, for each point: ({truth.shape[1]},); got "
+                f"{root.shape}."
+            )
+        root = root[~hole] if len(root) == len(hole) else np.repeat(root, truth.shape[1] // len(root))
+        truth, difference = truth * root, difference * root
     return float(np.mean(function_norms(difference) / output_sizes(truth)))
 
 

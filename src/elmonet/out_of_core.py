@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from elmonet.checks import positive_integer
+from elmonet.data.dataset import Labels
 from elmonet.data.lazy import read_rows
 from elmonet.errors import FileError, InputError
 from elmonet.estimators.base import OperatorEstimator
@@ -40,8 +42,10 @@ def load(path: str | os.PathLike[str]) -> Any:
             import_module(_ELSEWHERE[name])  # registers itself
         model = OperatorEstimator.registry[name]._from_store(header, arrays)
         names = _checked_names(header.get("file_names", {}))
+        labels = Labels.from_store(header.get("labels", {}), arrays)
+        model._adopt(replace(model._fitted(), labels=labels))
         return model._with_file_names(names) if names else model
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, InputError) as error:
         raise FileError(
             f"{str(path)!r} does not describe a model that this elmonet knows ({type(error).__name__}: "
             f"{error}). It may come from a development version; fit and save the model again."

@@ -162,7 +162,7 @@ def test_the_left_out_errors_are_those_of_the_model(few):
 
 def test_every_kind_of_array_gives_the_same_model(few, tmp_path):
     h5py, zarr, da = (pytest.importorskip(name) for name in ("h5py", "zarr", "dask.array"))
-    u, s = functions(600, 2)
+    u, s = functions(350, 2)
     expected = AutoELMDeepONet(random_state=0).fit(u, s, points=x).predict(u[:5])
     group = zarr.open_group(tmp_path / "data.zarr", mode="w")
     for name, array in (("u", u), ("s", s)):
@@ -201,10 +201,10 @@ def test_what_needs_memory_is_refused_on_disk(few, tmp_path, settings):
 
 def test_groups_are_held_out_together(few):
     """Every function four times, with noise: left out alone, it would be predicted by its copies."""
-    u, s = functions(150, 2)
+    u, s = functions(80, 2)
     u, s = (np.repeat(A, 4, axis=0) for A in (u, s))
-    s = s + 0.3 * np.repeat(rng.normal(size=(150, 20)), 4, axis=0)
-    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x, groups=np.repeat(np.arange(150), 4))
+    s = s + 0.3 * np.repeat(rng.normal(size=(80, 20)), 4, axis=0)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x, groups=np.repeat(np.arange(80), 4))
     u_new, s_new = functions(200, 3)
     error = relative_l2(found.predict(u_new), s_new + 0.3 * rng.normal(size=(200, 20)))
     assert found.error_kind_ == "held out"

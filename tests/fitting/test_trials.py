@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from elmonet import POD, ELMDeepONet, InfiniteWidth, LeaveOneOutWarning, Linear, Ridge
+from elmonet import POD, SLFN, ELMDeepONet, InfiniteWidth, LeaveOneOutWarning, Linear, Ridge
 from elmonet.fitting.residuals import (
     cross_validated,
     effective_number,
@@ -138,3 +138,19 @@ def test_groups_stay_together_in_trials():
     for kept in masks_without(10, groups, 60):
         assert not set(groups[kept]) & set(groups[~kept])
     assert model._fitted().error_bars.independent == 20
+
+
+def test_what_a_trunk_misses_is_no_rounding_of_ill_conditioned_fits():
+    """A tiny ridge and few modes: left-out predictions are those of refits, not millions of times off."""
+    rng = np.random.default_rng(0)
+    a, x = rng.uniform(1, 3, (40, 1)), np.linspace(0, 1, 60)
+    s = np.exp(-a * x) + 1e-3 * np.sin(40 * a * x)
+    model = ELMDeepONet(SLFN(400, "tanh", 0.5), POD(4), Ridge(1e-20), random_state=0).fit(a, s, points=x)
+    assert model.solution_.condition > 1e8
+    found = np.asarray(model._fitted().validation().predicted)
+    for i in range(0, 40, 8):
+        kept = np.arange(40) != i
+        other = ELMDeepONet(SLFN(400, "tanh", 0.5), POD(4), Ridge(1e-20), random_state=0)
+        missed = other.fit(a[kept], s[kept], points=x).predict(a[i : i + 1])[0] - s[i]
+        left_out = found[i] - s[i]
+        assert 1 / 3 < np.linalg.norm(left_out) / np.linalg.norm(missed) < 3

@@ -58,6 +58,7 @@ _CLOSE = 1.3  # drop kinds whose error exceeds this times the best
 _WIDER = 0.95  # error that twice the width must reach, relative to before, to be worth it
 _WIDEST, _WIDEST_AT = 4000, 10_000  # features at so many functions
 _WIDTH_POWER = 1 / 6  # fewer at more functions: N^-1/6
+_NARROWEST = 0.75  # but at least this part of them: else a million functions have a larger error than 100,000
 _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear block
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
@@ -296,7 +297,7 @@ class LargeFit:
     def _allowed(self, width: int) -> int:
         """Return a width, at most what N, memory and the sample allow."""
         N, m = self.source.functions, prod(self.inputs.shape)
-        widest = _WIDEST * min(1.0, _WIDEST_AT / N) ** _WIDTH_POWER
+        widest = _WIDEST * max(_NARROWEST, min(1.0, _WIDEST_AT / N) ** _WIDTH_POWER)
         room = np.sqrt(available() / 2 / 8 / (getattr(self.source, "workers", 1) + 4))
         return int(min(width, widest, room, _WEIGHT_BYTES // (8 * m), max(1, N // 2)))
 

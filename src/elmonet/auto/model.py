@@ -31,7 +31,7 @@ from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand, unpacked_data
-from elmonet.marching.records import is_list_of_records
+from elmonet.marching.forms import is_list_of_records
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.solve import LEFT_OUT
@@ -40,6 +40,8 @@ from elmonet.summary import Fact, percent
 SOLVING = "solving the equation"  # the first step of the progress bar, for an equation
 _SEARCH_SHARE = 0.8  # of the progress bar, for the search of a global model
 _LAYERS_SHARE = 0.1  # the same, for layers
+_IN_TIME = 0.9  # part of a time budget at which all trials should have ended
+_SOLVING_SHARE = 0.6  # of a time budget, for solving an equation
 
 
 class AutoELMDeepONet(OperatorEstimator):
@@ -57,7 +59,8 @@ class AutoELMDeepONet(OperatorEstimator):
     layers : 0 for a global model only. A number of layers with weights shared by all points, on top of the
         global model or from nothing, whichever is better; inputs and outputs must be fields on one uniform
         grid. None tries layers where that is so, and uses them where held-out functions gain.
-    time_budget : seconds after which no new candidate and no new layer is started; None for no limit.
+    time_budget : seconds that a fit may take; None for no limit. No candidate and no layer is started that is
+        expected to end later; of an equation, fewer functions are solved where there is no time for all.
     n_jobs : number of candidates tried at the same time, in threads.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
     log_inputs, log_outputs : False does not try logarithms, True tries nothing else. None tries them where
@@ -136,22 +139,23 @@ class AutoELMDeepONet(OperatorEstimator):
         -------
         self : the fitted estimator.
         """
-        points = points_once(self.points, points, "AutoELMDeepONet")
+        points, given = points_once(self.points, points, "AutoELMDeepONet"), X
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
         start = perf_counter()
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
         if is_ragged(X, y) and is_list_of_records(X, y):
             with bar as hook:
-                return self._fit_listed(X, y, points, sensors, groups, hook)
+                return self._fit_listed(X, y, points, sensors, groups, hook)._with_labels(given)
         with bar as hook:
-            X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook)
+            until = start + _SOLVING_SHARE * self._budget()
+            X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook, until)
             gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
             training = None
             if any(is_dask(A) or is_stored(A) for A in (X, y)):
-                best, leaderboard, repeats = self._choose_stored(X, y, points, sensors, groups, hook)
+                best, leaderboard, repeats = self._choose_stored(X, y, points, sensors, groups, start, hook)
             else:
                 training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
-                best, leaderboard, repeats = self._choose(training, sensors, hook)
+                best, leaderboard, repeats = self._choose(training, sensors, start, hook)
             global_model, layered = best
             marching = None
             if physics is None and self.layers is None and training is not None:
@@ -166,10 +170,14 @@ class AutoELMDeepONet(OperatorEstimator):
             self.__dict__.pop("physics_", None)
         self.global_model_, self.best_model_ = global_model, marching or layered or global_model
         self.leaderboard_, self.repeats_ = leaderboard, repeats
-        return self._warned()
+        return self._with_labels(given)._warned()
+
+    def _budget(self) -> float:
+        """Return the seconds that a fit may take."""
+        return np.inf if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
 
     def _choose_stored(
-        self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, hook: Any
+        self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, start: float, hook: Any
     ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
         """Choose for arrays on disk or of Dask: few functions are read at once, many in blocks."""
         if X.shape[0] <= LARGE:
@@ -178,7 +186,7 @@ class AutoELMDeepONet(OperatorEstimator):
                 for A, n in ((X, "X"), (y, "y"))
             )
             training = understand(self, X, y, points, sensors=sensors, groups=groups)
-            return self._choose(training, sensors, hook)
+            return self._choose(training, sensors, start, hook)
         for name, usual in (("layers", (None, 0)), ("missing", ("raise",))):
             if getattr(self, name) not in usual:
                 raise InputError(
@@ -186,13 +194,14 @@ class AutoELMDeepONet(OperatorEstimator):
                     "blocks. Leave it out, or load the arrays."
                 )
         stored = Stored(self, X, y, points, sensors=sensors, groups=groups, hook=hook)
-        return self._finish_large(stored, hook)
+        return self._finish_large(stored, start, hook)
 
     def _finish_large(
-        self, data: InMemory | Stored, hook: Any
+        self, data: InMemory | Stored, start: float, hook: Any
     ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
         """Choose on a sample of many functions, and fit all of them in blocks."""
-        budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
+        left = start + self._budget() - perf_counter()  # an equation may have been solved before
+        budget = None if left == np.inf else max(left, np.finfo(float).tiny)
         settings = {"n_jobs": positive_integer(self.n_jobs, "n_jobs")}
         settings |= {name: getattr(self, name) for name in ("log_inputs", "log_outputs")}
         fit = LargeFit(data, seed=seed_from(self.random_state), budget=budget, settings=settings, hook=hook)
@@ -200,12 +209,11 @@ class AutoELMDeepONet(OperatorEstimator):
         return (model, None), leaderboard, Repeats(0, 0.0)
 
     def _choose(
-        self, training: Training, sensors: Any, hook: Any
+        self, training: Training, sensors: Any, start: float, hook: Any
     ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
         """Return the best global model and, if better, layers; the leaderboard; and repeats in the data."""
         layers = None if self.layers is None else positive_integer(self.layers, "layers", minimum=0)
-        budget = None if self.time_budget is None else number(self.time_budget, "time_budget", strict=True)
-        deadline = np.inf if budget is None else perf_counter() + budget
+        deadline = start + _IN_TIME * self._budget()
         seed, n_jobs = seed_from(self.random_state), positive_integer(self.n_jobs, "n_jobs")
         if isinstance(training.outputs, ScatteredForm) or training.has_gaps:
             if layers:
@@ -218,12 +226,12 @@ class AutoELMDeepONet(OperatorEstimator):
             model._adopt(replace(model._fitted(), words=words))
             return (model, None), leaderboard, Repeats(0, 0.0)
         if len(training.X) > LARGE and not layers:
-            return self._finish_large(InMemory(training, hook), hook)
+            return self._finish_large(InMemory(training, hook), start, hook)
         training, repeats = merge_repeats(training)
         search = Search(
             training,
             seed=seed,
-            time_budget=budget,
+            time_budget=None if deadline == np.inf else max(deadline - perf_counter(), 0.0),
             n_jobs=n_jobs,
             progress=hook,
             log_inputs=self.log_inputs,
@@ -260,7 +268,7 @@ class AutoELMDeepONet(OperatorEstimator):
         error = best.expected_error_
         if error is None or training.weights is not None:
             return None
-        deadline = np.inf if self.time_budget is None else start + self.time_budget
+        deadline = start + _IN_TIME * self._budget()
         before = _SEARCH_SHARE + _LAYERS_SHARE
 
         def tell(what: str, done: float, total: float) -> None:
@@ -293,7 +301,7 @@ class AutoELMDeepONet(OperatorEstimator):
         self.leaderboard_, self.repeats_ = model.leaderboard_, Repeats(0, 0.0)
         return self
 
-    def rollout(self, X: Any, steps: int) -> np.ndarray:
+    def rollout(self, X: Any, steps: int, *, forcing: Any = None) -> np.ndarray:
         """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""
         best = self._best()
         if not hasattr(best, "rollout"):
@@ -301,7 +309,7 @@ class AutoELMDeepONet(OperatorEstimator):
                 "rollout is for models with layers; here, a model without layers was better. Fit with "
                 "layers=2, or call predict step by step."
             )
-        return np.asarray(best.rollout(X, steps))
+        return np.asarray(best.rollout(X, steps, forcing=forcing))
 
     @property
     def loo_error_(self) -> float | None:
@@ -338,7 +346,9 @@ class AutoELMDeepONet(OperatorEstimator):
         raise NotImplementedError("an automatic choice is saved as its best model.")
 
 
-def _solved(X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any, hook: Any) -> tuple[Any, ...]:
+def _solved(
+    X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any, hook: Any, until: float
+) -> tuple[Any, ...]:
     """Return inputs, outputs, points, sensors and the account of an equation, if y is one."""
     if hasattr(type(y), "solved"):  # a PDE
         if groups is not None:
@@ -346,7 +356,7 @@ def _solved(X: Any, y: Any, points: Any, sensors: Any, groups: Any, data: Any, h
                 "groups are for outputs that were measured; an equation does not use them. Remove groups."
             )
         tell = None if hook is None else lambda done: hook(SOLVING, done, 1.0)
-        return y.solved(X, sensors, points, data=data, progress=tell)
+        return y.solved(X, sensors, points, data=data, progress=tell, until=until)
     if data is not None:
         raise InputError(
             "data is used with an equation, fit(u, pde, data=...); here y holds the outputs. Remove data."

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ _SAME_ERROR = 1.01  # error without irrelevant parts, relative to with them, at 
 _MOST_TRIED = 8  # parts whose transforms are tried, the most relevant ones
 _SWEEPS = 2  # over the parts
 METRIC_KERNELS = ("rbf", "matern52")
-_FOLDS = 5  # of functions left out of learning
+FOLDS = 5  # of functions left out of learning
 _METRIC_MODES = 30  # output modes whose gradients make the metric
 _NEGLIGIBLE_DIRECTION = 1e-6  # eigenvalue of the gradients' outer product, relative to the largest
 
@@ -67,7 +68,11 @@ class _Scales:
 
 
 def learn_parts(
-    training: Training, base: Transform, parts: Sequence[InputPart], fixed: Sequence[str] = ()
+    training: Training,
+    base: Transform,
+    parts: Sequence[InputPart],
+    fixed: Sequence[str] = (),
+    until: float = np.inf,
 ) -> Relevance:
     """Choose for every part how the branch sees it, and its scale, by exact leave-one-out.
 
@@ -77,6 +82,7 @@ def learn_parts(
     base : the transform to begin with: its logarithms of the outputs stay.
     parts : the parts of the inputs.
     fixed : names of parts whose transform stays.
+    until : time, of `perf_counter`, after which no other transform is tried.
     """
     some = training.of(np.arange(min(len(training.X), _MOST_FUNCTIONS)))
     ends = np.cumsum([part.size for part in parts])
@@ -95,7 +101,7 @@ def learn_parts(
         before = best
         for i in np.argsort([-max(part.relevance) for part in best.parts])[:_MOST_TRIED]:
             for other in best.parts[i].alternatives(columns[i]):
-                if other.name not in fixed:
+                if other.name not in fixed and perf_counter() <= until:
                     changed = [other if j == i else part for j, part in enumerate(best.parts)]
                     trial = _scales(few, changed, best.kernel)
                     best = trial if trial.error < _GAIN * best.error else best
@@ -301,7 +307,7 @@ def held_out(training: Training, seed: int, learn: Callable[[Training], Relevanc
     errors, claimed = np.empty(len(training.X)), np.empty(len(training.X))
     groups = np.arange(len(errors)) if training.groups is None else training.groups.numbers
     labels, of = np.unique(groups, return_inverse=True)
-    fold_of = np.random.default_rng(seed).permutation(len(labels))[of] % _FOLDS
+    fold_of = np.random.default_rng(seed).permutation(len(labels))[of] % FOLDS
     for fold in np.unique(fold_of):
         out = fold_of == fold
         rest = training.of(np.flatnonzero(~out))

@@ -14,7 +14,15 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from elmonet.auto.candidates import Candidate, branches, next_scale, probes, transforms
-from elmonet.auto.relevance import METRIC_KERNELS, HeldOut, Relevance, held_out, learn_metric, learn_parts
+from elmonet.auto.relevance import (
+    FOLDS,
+    METRIC_KERNELS,
+    HeldOut,
+    Relevance,
+    held_out,
+    learn_metric,
+    learn_parts,
+)
 from elmonet.auto.transformed_data import Evaluation, TransformedData
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import Legendre
@@ -26,7 +34,9 @@ from elmonet.uncertainty.error_estimate import USELESS
 
 _FIRST_ROUND = 300  # functions on which all candidates are tried
 _SLOW_ROUND = 2000  # functions beyond which a trial takes long
-_KINDS = 5  # kinds of candidates that go on to the next round
+_KINDS = 5  # kinds of candidates whose scale is refined in the first round
+_KINDS_LATER = 3  # and that go on to the next round; scaling.py and peers.py: 5 gained nothing
+_HOPELESS = 10.0  # kernels whose error exceeds 10x the best are tried at no other scale
 _KINDS_SLOW = 2  # and to a slow round
 _TRANSFORMS = 2  # transforms that all branches are tried with, or the best of them
 _DROPPED_ABOVE = 3.0  # drop candidates whose error exceeds 3x the best
@@ -41,6 +51,8 @@ _METRIC_FROM = 100  # functions from which on a metric is learned
 _METRIC_COLUMNS = 3, 1000  # least and most columns of inputs for which it is
 _SCALES_AGAIN = 0.5, 0.7, 1.0, 1.4, 2.0  # factors on the scale of a branch that is chosen again
 _CHECKED_GAIN = 0.97  # error of functions left out of learning, relative to that without it, at most
+_LEARNING_SHARE = 0.2  # of the time that is left, for other transforms of each part
+_GROWTH = 2.5  # seconds of a trial grow by this power of its functions: between products and an SVD
 _UNALIGNED_FUNCTIONS = 400  # functions on which branches are compared, for outputs with gaps or scattered
 _UNALIGNED_DEGREE = 8  # largest degree of the trunk with which they are compared
 
@@ -57,6 +69,7 @@ class Trial:
     seconds: float
     errors: np.ndarray = field(repr=False, compare=False)  # (functions,), of each function that judges it
     stated: np.ndarray = field(repr=False, compare=False)  # (functions,), as errors are stated
+    svd: bool = False  # whether the alpha needed an SVD
 
     @property
     def stated_error(self) -> float:
@@ -76,7 +89,7 @@ class Search:
     ----------
     training : the functions, without gaps.
     seed : of the random branches and of the order in which functions come in.
-    time_budget : seconds after which no new candidate is started; None: no limit.
+    time_budget : seconds; no candidate is started that is expected to end later. None: no limit.
     n_jobs : candidates that are tried at the same time, in threads.
     progress : called as ``progress(what, done, total)``, or None.
     log_inputs, log_outputs : whether logarithms are taken; None: both are tried.
@@ -105,6 +118,8 @@ class Search:
         self._fixed = _fixed_parts(self.parts, log_inputs)
         self._learned: dict[int, Callable[[Training], Relevance]] = {}  # how transforms were learned
         self.trials: list[Trial] = []
+        self._timed: list[Trial] = []  # the same, as soon as they end
+        self._learning_took = 0.0  # seconds, of the slowest
         self._started = False  # whether a trial of this round was: one is, even if time is up
         self._data: dict[tuple[int, int], TransformedData] = {}
         self._best_evaluation: tuple[Trial, Evaluation] | None = None  # on all functions
@@ -120,7 +135,7 @@ class Search:
         best_transforms = self._ranked(first_round, lambda trial: trial.transform)[:_TRANSFORMS]
         first, *others = [trial.transform for trial in best_transforms]
         self._report(f"trying branches on {first_round} functions", 0.1, 1.0)
-        self._try([(first, branch) for branch in branches(self.X.shape[1:])], first_round)
+        self._try_branches(first, first_round)
         promising = self._ranked(first_round, lambda trial: trial.kind)[:_KINDS]
         self._try([(other, trial.candidate) for other in others for trial in promising], first_round)
         for trial in self._promising(first_round, _KINDS):
@@ -130,12 +145,15 @@ class Search:
             self._check_learned()
         before = first_round
         for i, functions in enumerate(later_rounds, start=1):
-            promising = self._promising(before, _KINDS if functions <= _SLOW_ROUND else _KINDS_SLOW)
+            promising = self._promising(before, _KINDS_LATER if functions <= _SLOW_ROUND else _KINDS_SLOW)
             done = 0.2 + 0.6 * i / len(self.rounds)
             self._report(f"trying the best {len(promising)} on {functions} functions", done, 1.0)
             self._data = {key: data for key, data in self._data.items() if key[1] != before}
             self._started = False
-            self._try([(trial.transform, trial.candidate) for trial in promising], functions)
+            self._try(
+                [(trial.transform, trial.candidate) for trial in self._in_time(promising, functions)],
+                functions,
+            )
             self._refine(self._ranked(functions)[0])
             before = functions
         best = self._ranked(before)[0]
@@ -195,7 +213,7 @@ class Search:
     def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
         """Return the best candidate's errors in the first round, with all sensors and every second one.
 
-        None where that would leave fewer than four sensors, or patches of another kind.
+        None where that would leave fewer than four sensors, or patches of another kind, or time is up.
         """
         transform = self.transforms[best.transform]
         if self.training.inputs.names is not None or transform.learned:  # several parts side by side
@@ -205,6 +223,8 @@ class Search:
         if best.candidate.family.startswith("patch") or self.X[0][halves].size < 4:
             return None
         functions = self.rounds[0]
+        if self._end_of(best.transform, best.candidate, functions) > self.deadline:
+            return None
         tried = (best.transform, best.candidate, functions)
         known = (t.stated_error for t in self.trials if (t.transform, t.candidate, t.functions) == tried)
         some = self._first(functions)
@@ -218,6 +238,37 @@ class Search:
         every = next(known, None)
         return error(some.X) if every is None else every, error(some.X[halves])
 
+    def _try_branches(self, transform: int, functions: int) -> None:
+        """Try every kind of branch: networks at all scales, kernels around the best one while errors fall.
+
+        A kernel far behind the best is not tried at other scales. Errors of networks have several minima.
+        """
+        kinds: dict[Candidate, list[Candidate]] = {}
+        for branch in branches(self.X.shape[1:]):
+            kinds.setdefault(branch.at(1.0), []).append(branch)
+        tried = {t.candidate: t.error for t in self._trials_of(transform) if t.functions == functions}
+        scaled = [candidate for candidate in tried if candidate.has_scale]
+        begin = min(scaled, key=tried.__getitem__).scale if scaled else 1.0  # none if time is up
+        seen: set[Candidate] = set(tried)
+        while True:
+            new: list[Candidate] = []
+            least = min(tried.values())
+            for kind in kinds.values():
+                known = [candidate for candidate in kind if candidate in tried]
+                if kind[0].width:
+                    new += kind
+                elif not known:
+                    new.append(min(kind, key=lambda candidate: abs(np.log(candidate.scale / begin))))
+                elif tried[best := min(known, key=tried.__getitem__)] <= _HOPELESS * least:
+                    at = kind.index(best)
+                    new += kind[max(at - 1, 0) : at + 2]
+            new = [candidate for candidate in new if candidate not in seen]
+            if not new:
+                return
+            seen.update(new)
+            self._try([(transform, candidate) for candidate in new], functions)
+            tried |= {t.candidate: t.error for t in self._trials_of(transform) if t.functions == functions}
+
     def _learn_parts(self, functions: int) -> None:
         """Add transforms that treat each part of the inputs by itself, for inputs that have parts."""
         ranked = self._ranked(functions, lambda trial: self.transforms[trial.transform].log_outputs)
@@ -228,7 +279,9 @@ class Search:
             if perf_counter() > self.deadline:
                 return
             self._report("learning the scale of each part of the inputs", 0.05, 1.0)
-            self._try_learned(partial(learn_parts, base=base, parts=self.parts, fixed=self._fixed), functions)
+            until = perf_counter() + _LEARNING_SHARE * (self.deadline - perf_counter())
+            learn = partial(learn_parts, base=base, parts=self.parts, fixed=self._fixed, until=until)
+            self._try_learned(learn, functions)
 
     def _learn_metric(self, functions: int) -> None:
         """Add a transform with a metric from the gradients of the best kernel, and try that kernel."""
@@ -244,11 +297,15 @@ class Search:
         transform = self.transforms[best.transform]
         learn = self._learned.get(best.transform, lambda training: Relevance(transform, [best.candidate]))
         self._try_learned(partial(learn_metric, learn=learn, seed=self.seed), functions)
-        self._refine(min(self._trials_of(len(self.transforms) - 1), key=lambda trial: trial.error))
+        tried = self._trials_of(len(self.transforms) - 1)  # none if time is up
+        if tried:
+            self._refine(min(tried, key=lambda trial: trial.error))
 
     def _try_learned(self, learn: Callable[[Training], Relevance], functions: int) -> None:
         """Learn a transform from the first functions, and try its candidates and the probes with it."""
+        begin = perf_counter()
         found = learn(self._first(functions))
+        self._learning_took = max(self._learning_took, perf_counter() - begin)
         number = len(self.transforms)
         self.transforms.append(found.transform)
         self._learned[number] = learn
@@ -266,7 +323,7 @@ class Search:
         best, plain = ranked[0], [trial for trial in ranked if trial.transform not in self._learned]
         if best.transform not in self._learned or not plain:
             return
-        if perf_counter() > self.deadline:  # what was not checked is not used
+        if perf_counter() + FOLDS * self._learning_took > self.deadline:  # what was not checked is not used
             self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
             return
         rival = plain[0]
@@ -347,21 +404,51 @@ class Search:
 
     def _evaluate(self, transform: int, candidate: Candidate, functions: int) -> Trial | None:
         started = perf_counter()
-        if started > self.deadline and self._started:
+        if self._started and self._end_of(transform, candidate, functions) > self._until(functions):
             return None
         self._started = True
         data = self.data(transform, functions)
-        evaluation = data.evaluate(candidate, self.seed)
+        evaluation = data.evaluate(candidate, self.seed, self._needs_svd(transform, candidate))
         judges, alpha = self.judges(functions), evaluation.solution.alpha
         errors, stated = evaluation.errors[judges], evaluation.stated[judges]
         seconds = perf_counter() - started
         error = float(np.mean(errors))
-        trial = Trial(candidate, transform, functions, error, alpha, seconds, errors, stated)
-        if functions == len(self.X):  # only the best evaluation stays in memory
-            with self._lock:
-                if self._best_evaluation is None or trial.error < self._best_evaluation[0].error:
-                    self._best_evaluation = trial, evaluation
+        svd = "fine" in evaluation.factors
+        trial = Trial(candidate, transform, functions, error, alpha, seconds, errors, stated, svd)
+        with self._lock:
+            self._timed.append(trial)
+            best = self._best_evaluation  # only this one stays in memory
+            if functions == len(self.X) and (best is None or trial.error < best[0].error):
+                self._best_evaluation = trial, evaluation
         return trial
+
+    def _end_of(self, transform: int, candidate: Candidate, functions: int) -> float:
+        """Return when a trial would end that is started now, by those of its kind, or of all kinds."""
+        kind = transform, candidate.at(1.0)
+        known = [t for t in self._timed if t.kind == kind] or [
+            t for t in self._timed if t.functions <= functions
+        ]
+        most = max((t.functions for t in known), default=0)
+        seconds = [t.seconds * (functions / most) ** _GROWTH for t in known if t.functions == most]
+        return perf_counter() + float(np.mean(seconds or [0.0]))
+
+    def _until(self, functions: int) -> float:
+        """Return when trials on so many functions should end: earlier rounds leave time for one on all."""
+        own = [trial.seconds for trial in self._timed if trial.functions == functions]
+        if functions == len(self.X) or not own:
+            return self.deadline
+        return self.deadline - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
+
+    def _in_time(self, promising: list[Trial], functions: int) -> list[Trial]:
+        """Return trials for a round of more functions; those of a short time begin with the fastest."""
+        ends = [self._end_of(trial.transform, trial.candidate, functions) for trial in promising]
+        return promising if ends[0] <= self.deadline else [promising[int(np.argmin(ends))]]
+
+    def _needs_svd(self, transform: int, candidate: Candidate) -> bool:
+        """Return whether the best trial of the same kind, on most functions, needed an SVD."""
+        kind = transform, candidate.at(1.0)
+        alike = [trial for trial in self.trials if trial.kind == kind]
+        return bool(alike) and min(alike, key=lambda trial: (-trial.functions, trial.error)).svd
 
     def _ranked(self, functions: int, kind: Callable[[Trial], Any] | None = None) -> list[Trial]:
         """Return the trials on this number of functions by their error; of each kind, only the best."""

@@ -109,15 +109,15 @@ class TransformedData:
         _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T * scale).T)
         return R, output_sizes(self.outputs.in_units(self.y))
 
-    def evaluate(self, candidate: Candidate, seed: int) -> Evaluation:
-        """Solve for a candidate; alpha is chosen by leave-one-out."""
+    def evaluate(self, candidate: Candidate, seed: int, svd: bool = False) -> Evaluation:
+        """Solve for a candidate; alpha is chosen by leave-one-out, `svd` as in `Ridge.solve`."""
         features, branch = self._features(candidate, seed)
         modes, coordinates = self.modes
         factors: dict[str, Factor] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
             T, B = np.eye(len(coordinates)), features.T
-            solution = Ridge("loo").solve(T, B, coordinates, self.sizes, self.groups, factors)
+            solution = Ridge("loo").solve(T, B, coordinates, self.sizes, self.groups, factors, svd=svd)
         errors = stated = np.asarray(solution.errors)
         if self.outputs.logs is not None:
             errors = stated = self.outputs.errors(product(modes, solution.left_out()).T, self.y)

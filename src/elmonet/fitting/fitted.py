@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from elmonet.data.dataset import Labels
 from elmonet.data.scattered import Scattered
+from elmonet.description import Description, Graph, Operation
+from elmonet.description.operations import evaluate
 from elmonet.errors import InputError
 from elmonet.features.base import checked_orders, learns_from
 from elmonet.fitting.error_bars import OperatorErrorBars
@@ -24,6 +27,7 @@ from elmonet.fitting.suspects import MAX_IN_SUMMARY, MAX_VALUES_IN_SUMMARY, Susp
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm, lift_at_own_points
 from elmonet.forms.training import Training, is_list_of_points, place_points
+from elmonet.interpolation import interpolate
 from elmonet.linalg import product
 from elmonet.solve import LEFT_OUT, Solution
 from elmonet.summary import Fact, Summary, duration, plural, rounded
@@ -33,6 +37,7 @@ from elmonet.uncertainty.calibration import Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord, warn_of_extrapolation
 
+_DESCRIPTIONS = 3  # lists of array operations that are kept
 _INTERPOLATED = 200  # functions that tell the interpolation error
 
 
@@ -49,6 +54,7 @@ class FittedModel(ABC):
     known : a record of the training inputs that was given; None to make it from the fit.
     words : summary of whoever chose the model, text if it was loaded; None for the model's own.
     file_names : names of the arrays that it was fitted to, as options of `read`; empty if from no file.
+    labels : names, units and mesh of the data.
     """
 
     inputs: InputForm
@@ -59,6 +65,7 @@ class FittedModel(ABC):
     known: TrainingRecord | None = None
     words: Summary | str | None = None
     file_names: Mapping[str, Any] = field(default_factory=dict)
+    labels: Labels = field(default_factory=Labels)
 
     @abstractmethod
     def query(self, estimator: Any, X: Any, points: Any = None, sensors: Any = None) -> Any:
@@ -203,8 +210,66 @@ class FittedModel(ABC):
                 "points (M, d)."
             )
         where, grid = (outputs.points, None) if points is None else place_points(points)
-        rows = np.empty((1, len(where) * max(1, outputs.components)))
+        rows = np.zeros((1, len(where) * max(1, outputs.components)))
         return outputs.unpacked(rows, grid or (None if points is None else (len(where),))).shape[1:]
+
+    # As array operations
+
+    @abstractmethod
+    def described(self, points: Any = None, steps: int | None = None) -> Description:
+        """Return the model as a list of array operations, with outputs at common points.
+
+        `steps` is the length of records in time, where they may have any.
+        """
+
+    @cached_property
+    def _descriptions(self) -> dict[Any, Description]:
+        return {}
+
+    def description(self, points: Any = None, steps: int | None = None) -> Description:
+        """Return `described`, of which the last few are kept."""
+        try:
+            where = None if points is None else np.asarray(points, float)
+            key: Any = (steps, None if where is None else (where.shape, where.tobytes()))
+        except (TypeError, ValueError):  # points of another kind, which are refused
+            return self.described(points, steps)
+        if key not in self._descriptions:
+            while len(self._descriptions) >= _DESCRIPTIONS:
+                self._descriptions.pop(next(iter(self._descriptions)))
+            self._descriptions[key] = self.described(points, steps)
+        return self._descriptions[key]
+
+    def left_out_errors(self, points: Any = None) -> np.ndarray | None:
+        """Return errors (n, k) of predictions of left-out functions, flat in the user's units and order.
+
+        At the training points or at others; None if they are not known.
+        """
+        return None
+
+    def described_novelty(self, steps: int | None = None) -> tuple[Operation, ...]:
+        """Return operations from the inputs to their novelty, `predict` warning above 1; empty if unknown."""
+        return ()
+
+    takes_lists: ClassVar[bool] = False  # whether inputs may come as a list of records of any lengths
+
+    def steps_of(self, X: Any) -> int | None:
+        """Return the length of records in time; None if all have the same."""
+        return None
+
+    def flat_inputs(self, estimator: Any, X: Any) -> np.ndarray:
+        """Check inputs; return them packed and flat, (N, m), as a description takes them."""
+        self.inputs.rows(estimator, X)
+        return self.inputs.flat(X)
+
+    def training_inputs(self, steps: int | None = None) -> np.ndarray | None:
+        """Return training inputs as `flat_inputs` gives them; None if they are not kept."""
+        rows = self.record.inputs
+        return None if rows is None else self.inputs.flat(self.inputs.as_given(rows))
+
+    def facts_to_export(self) -> dict[str, Any]:
+        """Return what a reader of an exported file should know."""
+        estimate = self.estimate
+        return {"expected relative error": estimate.error, "error estimated by": estimate.kind}
 
     def with_words(self, heading: str, *facts: Fact) -> Self:
         """Return the model with more facts in its summary."""
@@ -355,6 +420,7 @@ class FittedOperator(FittedModel):
             return Query(X, Z)
         where, grid = place_points(points)
         where = outputs.checked_points(where)
+        outputs.warn_of_places(where)
         return Query(X, Z, where, grid or (len(where),))
 
     def _own_points(self, X: Any, Z: np.ndarray, places: Any) -> Query:
@@ -379,6 +445,25 @@ class FittedOperator(FittedModel):
             return self.operator.at_training_points(query.Z)
         return self.operator.values(self.operator.coefficients(query.Z), *self.trunk_points(query))
 
+    def left_out_errors(self, points: Any = None) -> np.ndarray | None:
+        """Return errors of left-out functions, flat, in the user's units."""
+        outputs, training = self.outputs, self.training
+        if training is None or isinstance(outputs, ScatteredForm) or training.has_gaps:
+            return None
+        try:
+            left_out = outputs.values(self.solution.left_out().T)
+        except AttributeError:  # the solver leaves no function out
+            return None
+        if left_out.shape != training.y.shape:
+            return None
+        errors = np.asarray(left_out - training.y, np.float64)
+        if points is not None:
+            where = outputs.checked_points(place_points(points)[0])
+            each = errors.reshape(len(errors) * max(1, outputs.components), -1)
+            errors = interpolate(outputs.points, each.T, where).T.reshape(len(errors), -1)
+        graph = Graph(errors.shape[1])
+        return evaluate(graph.finished(outputs.trace_unpacked(graph, 0)), errors)
+
     def trunk_points(self, query: Query) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the places of a query as the trunk sees them, and each one's function if it has one."""
         if query.points is None:
@@ -386,6 +471,37 @@ class FittedOperator(FittedModel):
         P = None if query.points is None else self.outputs.seen(query.points)
         c = max(1, self.outputs.components)
         return P, None if query.own is None else np.tile(query.own.index, c)
+
+    def described(self, points: Any = None, steps: int | None = None) -> Description:
+        """Return the operator as a list of array operations."""
+        where, grid = None, None
+        if points is None:
+            self.outputs.require_points()
+        else:
+            if isinstance(points, Scattered) or is_list_of_points(points):
+                raise InputError(
+                    "derivatives by the inputs and exports are for points that all functions share: give "
+                    "points (M, d)."
+                )
+            where, grid = place_points(points)
+            where = self.outputs.checked_points(where)
+            grid = grid or (len(where),)
+        ports = self.inputs.ports()
+        graph = Graph(sum(port.size for port in ports))
+        P = None if where is None else self.outputs.seen(where)
+        z = self.operator.trace(graph, self.inputs.trace(graph, 0), P)
+        operations = graph.finished(self.outputs.trace(graph, z, where))
+        at = self.outputs.points if where is None else where
+        return Description(operations, ports, self.outputs.ports(grid), at, self.facts_to_export())
+
+    def described_novelty(self, steps: int | None = None) -> tuple[Operation, ...]:
+        """Return operations from the inputs to their novelty among the training inputs."""
+        measure = self.record.measure
+        if measure is None:
+            return ()
+        graph = Graph(sum(port.size for port in self.inputs.ports()))
+        found = measure.trace(graph, self.inputs.trace(graph, 0))
+        return graph.finished(graph.scale(found, 1 / measure.margin))
 
     def finish(self, z: np.ndarray, query: Query) -> Any:
         """Return what the operator gives as outputs in the user's shapes and units."""

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from elmonet.features.base import features_of, features_times, jet_of
+from elmonet.description import Graph
+from elmonet.features.base import features_of, features_times, jet_of, trace_of
 from elmonet.features.jet import Jet
 from elmonet.linalg import product
 from elmonet.solve import Solution
@@ -77,6 +78,15 @@ class Operator:
         if self._readout is not None:
             return features_times(self.branch, Z, self._readout.T)
         return self.values(self.coefficients(Z))
+
+    def trace(self, graph: Graph, x: int, P: np.ndarray | None = None) -> int:
+        """Write values at the training points, or at points P, to `graph`, from value x, what is seen."""
+        Q = np.asarray(self.basis if P is None else self._functions(P), np.float64)
+        C = np.asarray(self.C, np.float64)
+        (M, r), p = Q.shape, C.shape[1]
+        if M * p <= r * (M + p):
+            return trace_of(self.branch, graph, x, product(Q, C).T)
+        return graph.affine(trace_of(self.branch, graph, x, C.T), Q)
 
     def _functions(self, P: np.ndarray, orders: tuple[int, ...] | None = None) -> np.ndarray:
         """Return the functions q (n, r), or their derivatives, at points P (n, d)."""

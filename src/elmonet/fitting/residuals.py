@@ -145,8 +145,10 @@ def _left_out_residuals(model: FittedOperator, training: Training, variance: Pos
     if training.groups is None and (model.solution.condition or 0.0) > _ROUNDED_CONDITION:
         # Rounding of C shows in the residuals, which are not e = (1 - h) times the left-out ones. New
         # functions have more of it where C is rounded most, unless their features miss just these parts.
+        # What the trunk does not hold is no rounding.
         Z, spread = model.seen(training.X), fit.left_out_variance()[:, None]
-        rounding = target - operator.at_training_points(Z) - residuals / spread
+        rounding = product(inside - residuals_inside / spread, operator.basis.T)
+        rounding -= operator.at_training_points(Z)
         residuals += rounding if variance.misses_some(operator, Z) else rounding * np.sqrt(spread)
     complete = inside.shape[1] >= min(target.shape)  # then the trunk holds all that it has learned from
     if "outputs" in learns_from(operator.trunk) and not complete:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from math import comb
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from elmonet.checks import positive_integer
-from elmonet.errors import InputError
+from elmonet.errors import InputError, TimeBudgetWarning, warn
 from elmonet.metrics import function_norms, reference_norms
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import InputFields
@@ -26,6 +27,7 @@ _MAX_COEFFICIENTS = 800  # of a function, without
 _MAX_SLAB_WORK = 2.5e9  # functions x slabs x coefficients^2: about two minutes
 _TRIAL_FUNCTIONS = 8  # inputs for which resolutions are tried
 _SENSOR_FUNCTIONS = 24  # inputs for which the interpolation error between sensors is estimated
+_CHOICE_SHARE = 0.3  # of the time there is, for trials of resolutions
 _CONVERGED = 1e-9  # relative change of solutions that is none
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: one that is rounding
 _DIVERGING = 10.0  # stop when the change grows by this factor: the points do not support more functions,
@@ -48,16 +50,20 @@ class Choice(NamedTuple):
     unmet: float = 0.0
 
 
-def choose(equation: Equation, inputs: InputFields, degree: Any, slabs: Any, tolerance: float) -> Choice:
+def choose(
+    equation: Equation, inputs: InputFields, degree: Any, slabs: Any, tolerance: float, until: float = np.inf
+) -> Choice:
     """Return a resolution and its relative error, of the solver and of inputs between their sensors.
 
-    Use the user's degree and slabs if given; else refine until `tolerance`, or beyond where that is cheap.
+    Use the user's degree and slabs if given; else refine until `tolerance`, or beyond where that is cheap;
+    in a part of the time until `until`.
     """
+    trials = perf_counter() + _CHOICE_SHARE * (until - perf_counter())
     few = _spread(inputs, _TRIAL_FUNCTIONS)
     if degree is not None or slabs is not None:
         chosen = _given(equation, few, degree, slabs)
     else:
-        chosen = _refined(equation, few, inputs.count, tolerance)
+        chosen = _refined(equation, few, inputs.count, tolerance, trials)
     between = _interpolation_error(equation, _spread(inputs, _SENSOR_FUNCTIONS), chosen.resolution)
     return chosen._replace(error=float(np.hypot(chosen.error, between)))
 
@@ -67,13 +73,17 @@ def _spread(inputs: InputFields, n: int) -> InputFields:
     return inputs.subset(np.unique(np.linspace(0, inputs.count - 1, n).astype(int)))
 
 
-def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> Choice:
+def _refined(equation: Equation, few: InputFields, n: int, tolerance: float, until: float) -> Choice:
     """Return the first resolution beyond which the solutions of a few functions do not change."""
     candidates = _candidates(equation, few, n)
     last = march(equation, few, candidates[0])
     best = Choice(candidates[0], np.inf)
     least, most_converged, last_change = np.inf, 0, np.inf
+    took = 0.0
     for resolution, finer in pairwise(candidates):
+        begin = perf_counter()
+        if least < np.inf and begin + took * _work(finer) / _work(resolution) > until:
+            break
         try:
             solution = march(equation, few, finer)
         except UnderdeterminedError:
@@ -81,6 +91,7 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
             if not (high and most_converged):
                 raise
             break  # coarser ones were determined: points, or rounding, do not support more functions
+        took = perf_counter() - begin
         change = _change(last, solution, equation.probe)
         count = int((last.converged & solution.converged).sum())
         current = _assessed(resolution, change, last_change, last, solution)
@@ -96,6 +107,42 @@ def _refined(equation: Equation, few: InputFields, n: int, tolerance: float) -> 
             break
         last, last_change = solution, change
     return best
+
+
+def _work(resolution: Resolution) -> float:
+    """Return how seconds grow with the resolution: at most by the cube of the coefficients."""
+    return resolution.slabs * float(np.prod(np.asarray(resolution.degrees) + 1.0)) ** 3
+
+
+def inputs_in_time(
+    equation: Equation, inputs: InputFields, resolution: Resolution, until: float, kept: int = 0
+) -> np.ndarray:
+    """Return the inputs, as indices, that can be solved in time: all, or some spread over all.
+
+    A few and four times as many are solved, for the seconds of each. At least as many as that are returned,
+    and the last `kept`.
+    """
+    n = inputs.count
+    every, few = np.arange(n), _TRIAL_FUNCTIONS
+    if until == np.inf or n <= 8 * few:
+        return every
+    seconds = []
+    for count in (few, 4 * few):
+        begin = perf_counter()
+        march(equation, _spread(inputs, count), resolution)
+        seconds.append(perf_counter() - begin)
+    each = max((seconds[1] - seconds[0]) / (3 * few), 0.0)
+    left = until - perf_counter() - seconds[0]
+    possible = n if each * n <= left else max(int(left / each) if left > 0 else 0, 4 * few)
+    if possible >= n - kept:
+        return every
+    own = np.unique(np.linspace(0, n - kept - 1, possible).astype(int))
+    warn(
+        f"there was time to solve the equation for {len(own) + kept} of {n} inputs. Give a longer "
+        "time_budget to use all.",
+        TimeBudgetWarning,
+    )
+    return np.concatenate([own, every[n - kept :]])
 
 
 def _candidates(equation: Equation, few: InputFields, n: int) -> list[Resolution]:

@@ -14,7 +14,7 @@ import numpy as np
 from elmonet.checks import coordinates, number
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
-from elmonet.physics.choice import Choice, choose
+from elmonet.physics.choice import Choice, choose, inputs_in_time
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
@@ -149,7 +149,14 @@ class PDE:
         return OperatorData(u, s, None, None, pairs.sensors, pairs.points, "pde", components)
 
     def solved(
-        self, u: Any, sensors: Any, points: Any = None, *, data: Any = None, progress: Any = None
+        self,
+        u: Any,
+        sensors: Any,
+        points: Any = None,
+        *,
+        data: Any = None,
+        progress: Any = None,
+        until: float = np.inf,
     ) -> SolvedPairs:
         """Solve the equation as `solve` does, use data beside it, and tell how it went.
 
@@ -161,6 +168,8 @@ class PDE:
         data : measured outputs of some functions, as an `OperatorData`, ``(u, s)`` or ``(u, s, points)``;
             they fit the constants in `find` and correct all solutions.
         progress : a function that is called with the completed share.
+        until : time of `time.perf_counter` at which this should end: where there is no time for all inputs,
+            fewer are solved, with a warning. Those of `data` stay.
 
         Returns
         -------
@@ -183,7 +192,8 @@ class PDE:
             pde = self.with_constants(**{name: value for name, (value, _) in constants.items()})
             u = measured.append_inputs(u)
         inputs = InputFields(u, sensors, self.input_axes, self.domain)
-        solution, (resolution, error, unmet) = pde._solution(inputs, progress)
+        kept = 0 if measured is None else len(measured.y)
+        solution, (resolution, error, unmet), rows = pde._solution(inputs, progress, until=until, kept=kept)
         _warn_unmet(unmet)
         converged = solution.converged
         _check_converged(converged)
@@ -203,7 +213,7 @@ class PDE:
             shared=solution.shared,
             residuals=solution.residuals,
             steps=solution.steps,
-            failed=np.flatnonzero(~converged),
+            failed=rows[~converged],
             error=error,
             seconds=perf_counter() - begun,
             constants=constants,
@@ -212,22 +222,31 @@ class PDE:
         )
         s = values[""] if self.unknowns == UNNAMED else values
         if isinstance(u, dict):
-            u = {name: np.asarray(values, float)[converged] for name, values in u.items()}
+            u = {name: np.asarray(values, float)[rows][converged] for name, values in u.items()}
         else:
-            u = np.atleast_2d(np.asarray(u, float))[converged]
+            u = np.atleast_2d(np.asarray(u, float))[rows][converged]
         return SolvedPairs(u, s, points, inputs.sensors, result)
 
     def _solution(
-        self, inputs: InputFields, progress: Any = None, resolution: Resolution | None = None
-    ) -> tuple[SpectralSolution, Choice]:
-        """Return solutions, their resolution and its error; NaN if the resolution is given."""
+        self,
+        inputs: InputFields,
+        progress: Any = None,
+        resolution: Resolution | None = None,
+        *,
+        until: float = np.inf,
+        kept: int = 0,
+    ) -> tuple[SpectralSolution, Choice, np.ndarray]:
+        """Return solutions, their resolution with its error (NaN if it is given), and the inputs solved."""
         symbols = Symbols(self.domain.names, self.unknowns, inputs.names, self.constants)
         equation = Equation(self.domain, self.residual, self.conditions, symbols, self.trunk, self.start)
         if resolution is None:
-            chosen = choose(equation, inputs, self.degree, self.slabs, self.tolerance)
+            chosen = choose(equation, inputs, self.degree, self.slabs, self.tolerance, until)
         else:
             chosen = Choice(resolution, np.nan)
-        return march(equation, inputs, chosen.resolution, progress), chosen
+        rows = inputs_in_time(equation, inputs, chosen.resolution, until, kept)
+        if len(rows) < inputs.count:
+            inputs = inputs.subset(rows)
+        return march(equation, inputs, chosen.resolution, progress), chosen, rows
 
     def _find_constants(self, measured: Measurements, sensors: Any) -> dict[str, tuple[float, float]]:
         """Fit the constants in `find` to the measurements; return each with its standard error."""

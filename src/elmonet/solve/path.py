@@ -53,6 +53,10 @@ class AlphaPath(ABC):
     def fine(self, least: float) -> Factor | None:
         """Factorise B itself, for alphas below `least`; None if that is not possible."""
 
+    def known_fine(self) -> Factor | None:
+        """Return the factor of B itself if there is one already."""
+        return None
+
     @abstractmethod
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
         """Return the scores of the factor at each alpha."""
@@ -62,16 +66,21 @@ class AlphaPath(ABC):
         """Return the criterion and the relative error at each alpha."""
 
     def choose(self, count: int) -> None:
-        """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile."""
-        factor, rounding = self.coarse(), gram_rounding(self.shape)
+        """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile.
+
+        If B itself was factorised before, all of them are evaluated with that.
+        """
+        fine = self.known_fine()
+        factor, rounding = self.coarse() if fine is None else fine, gram_rounding(self.shape)
         top = (factor.largest or 1.0) / self.weight
         alphas = np.geomspace(rounding * top, top, count)
-        self._take(factor, alphas)
-        if self._may_fall_further(self.hides_directions(factor) or len(self.alphas) < count):
-            fine = self.fine(float(alphas[0]))
-            if fine is not None:
-                lower = np.geomspace(FINEST * top, rounding * top, count)
-                self._take(fine, np.concatenate([lower[:-1], alphas]))
+        if fine is None:
+            self._take(factor, alphas)
+            if self._may_fall_further(self.hides_directions(factor) or len(self.alphas) < count):
+                fine = self.fine(float(alphas[0]))
+        if fine is not None:
+            lower = np.geomspace(FINEST * top, rounding * top, count)
+            self._take(fine, np.concatenate([lower[:-1], alphas]))
 
     def evaluate(self, factor: Factor, alphas: np.ndarray, least_trusted: float | None = None) -> None:
         """Evaluate given alphas; where they cannot be trusted, leave functions out at `least_trusted`.

@@ -75,6 +75,7 @@ class Ridge(Solver):
         groups: np.ndarray | None = None,
         factors: dict[str, Factor] | None = None,
         roots: np.ndarray | None = None,
+        svd: bool = False,
     ) -> Solution:
         """Solve for W, in double precision.
 
@@ -86,19 +87,24 @@ class Ridge(Solver):
         sizes : (N,), the reference of relative errors. None: the norms of the columns of G.
         groups : (N,), integers; functions of the same group are left out together. None: one at a time.
         factors : factors of the same B from an earlier solve, to reuse; an empty dictionary collects them.
+            An SVD among them serves all alphas.
         roots : (N,), if functions have weights: their square roots, by which the columns of B and G, and
             `sizes`, are already multiplied. A function of weight 2 is left out as a whole, both of it, and
             its error counts twice; "gcv" takes it for one.
+        svd : begin with an SVD of B, where it is known that small alphas are needed, and alpha is chosen.
 
         Returns
         -------
         solution : `Solution`.
         """
         self.checked()
-        return self.solve_problem(Problem.of(T, B, G, sizes, groups, roots, dtype=np.float64), factors)
+        problem = Problem.of(T, B, G, sizes, groups, roots, dtype=np.float64)
+        return self.solve_problem(problem, factors, svd)
 
-    def solve_problem(self, problem: Problem, factors: dict[str, Factor] | None = None) -> Solution:
-        """Return the `Solution` of a problem whose matrices have been checked; `factors` as in `solve`."""
+    def solve_problem(
+        self, problem: Problem, factors: dict[str, Factor] | None = None, svd: bool = False
+    ) -> Solution:
+        """Return the `Solution` of a problem whose matrices have been checked; the others as in `solve`."""
         alpha, candidates = self.checked()
         if alpha == 0:
             return Pinv().solve_problem(problem)
@@ -107,6 +113,8 @@ class Ridge(Solver):
         penalty = problem.span.penalty() if self.penalty == "W" else np.ones((1, 1))
         path = _InMemoryPath(problem, penalty, by=self.alpha if alpha is None else "loo", factors=factors)
         if isinstance(candidates, int):
+            if svd and min(problem.B.shape) <= _MAX_SVD_SIDE:
+                path.fine(0.0)
             path.choose(candidates)
         else:
             path.given(problem.alpha_inside(np.array([alpha]) if alpha is not None else candidates))
@@ -271,6 +279,9 @@ class _InMemoryPath(AlphaPath):
             return None
         self.factors["fine"] = Spectral(Spectrum.from_svd(self.problem.B, 0.0), self.problem.groups)
         return self.factors["fine"]
+
+    def known_fine(self) -> Factor | None:
+        return self.factors.get("fine")
 
     def sweep(self, factor: Factor, alphas: np.ndarray) -> Sweep:
         return factor.sweep(self.problem.QtG, alphas, self.penalty)

@@ -212,10 +212,11 @@ class Spectral(LeaveOutFactor):
     def _leave_out(
         self, G: np.ndarray, functions: Any, filters: list[np.ndarray], together: bool
     ) -> Iterator[LeftOut]:
-        GV, V = self.projected(G), self.spectrum.V[functions]
         if together:
             yield from self._leave_group_out(G, functions, filters)
             return
+        # Contiguous, so that BLAS does not copy it for every filter.
+        GV, V = self.projected(G), np.ascontiguousarray(self.spectrum.V[functions])
         Gw, w2 = self._beyond(G, functions)
         V2 = V**2
         for shrink in filters:

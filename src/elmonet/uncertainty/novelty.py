@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import eigh
 
+from elmonet.description import Graph
 from elmonet.errors import ExtrapolationWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.linalg import gram, product
 
@@ -158,7 +159,36 @@ class Novelty:
 
     def outside(self, X: np.ndarray) -> np.ndarray:
         """Return which functions (n,) lie well outside the training functions."""
-        return self(X) > (_MARGIN if self.of_mean <= 1 / _FEW_FUNCTIONS else _WIDE_MARGIN)
+        return self(X) > self.margin
+
+    @property
+    def margin(self) -> float:
+        """The novelty above which a function lies well outside."""
+        return _MARGIN if self.of_mean <= 1 / _FEW_FUNCTIONS else _WIDE_MARGIN
+
+    def trace(self, graph: Graph, x: int) -> int:
+        """Write the novelty (1,) of one function, as the branch sees it."""
+        centred = graph.scale(x, before=self.mean)
+        inside = graph.affine(centred, self.V.T)
+        squares, all_squares = graph.product([inside, inside]), graph.product([centred, centred])
+        ones = np.ones((1, len(self.mean)))
+        rest = graph.sum(
+            [graph.affine(all_squares, ones), graph.affine(squares, -np.ones((1, self.V.shape[1])))]
+        )
+        rest = graph.scale(graph.clip(rest, 0.0, np.inf), 1 / self.noise)
+        weights = 1 / (self.values + self.noise)
+        leverage = graph.sum([graph.affine(squares, weights[None], self.of_mean), rest])
+        found = _trace_root(graph, graph.scale(leverage, 1 / self.largest))
+        low, high = self.range
+        width = np.where(high > low, high - low, np.inf)
+        for sign, end, limit in zip((-1.0, 1.0), (low, high), self.beyond, strict=False):
+            beyond = graph.clip(graph.scale(x, sign / width, before=end), 0.0, np.inf)
+            mean = graph.affine(graph.product([beyond, beyond]), ones / len(self.mean))
+            excess = graph.scale(_trace_root(graph, mean), 1 / limit)
+            # The larger of two numbers is one of them, and what the other has more.
+            more = graph.elementwise(graph.sum([excess, graph.scale(found, -1.0)]), "relu")
+            found = graph.sum([found, more])
+        return found
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all of it as named arrays, for a file."""
@@ -186,6 +216,13 @@ class Novelty:
         inside = product(X, self.V)
         outside = np.maximum(np.einsum("ij,ij->i", X, X) - np.einsum("ij,ij->i", inside, inside), 0)
         return self.of_mean + inside**2 @ (1 / (self.values + self.noise)) + outside / self.noise
+
+
+def _trace_root(graph: Graph, x: int) -> int:
+    """Write the square root of numbers that are not negative."""
+    tiny = float(np.finfo(np.float64).tiny)
+    logs = graph.elementwise(graph.clip(x, tiny, np.inf), "log")
+    return graph.elementwise(graph.scale(logs, 0.5), "exp")
 
 
 def _excess(X: np.ndarray, low: np.ndarray, high: np.ndarray, *, below: bool) -> np.ndarray:

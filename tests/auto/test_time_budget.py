@@ -1,0 +1,112 @@
+"""A time budget is a promise: by a clock that only trials, layers and solutions of an equation move."""
+
+import numpy as np
+import pytest
+
+import elmonet.auto.layers
+import elmonet.auto.marching
+import elmonet.auto.model
+import elmonet.auto.relevance
+import elmonet.auto.search
+import elmonet.layered.chain
+import elmonet.layered.choice
+import elmonet.layered.model
+import elmonet.physics.choice
+import elmonet.physics.pde
+from elmonet import AutoELMDeepONet, LayeredELMDeepONet, TimeBudgetWarning, problems
+from elmonet.physics import PDE, Box
+
+PROMISE = 1.2  # times the budget
+
+
+class Clock:
+    """Seconds that pass only where work is done."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def counts(self, monkeypatch, place, name, seconds):
+        """Let every call of a function take seconds(*arguments)."""
+        work = getattr(place, name)
+
+        def counted(*args, **kwargs):
+            self.now += seconds(*args, **kwargs)
+            return work(*args, **kwargs)
+
+        monkeypatch.setattr(place, name, counted)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock for trials of n functions, for layers by their points and features, and for solutions."""
+    clock = Clock()
+    auto, layered, physics = elmonet.auto, elmonet.layered, elmonet.physics
+    modules = [auto.layers, auto.marching, auto.model, auto.search, auto.relevance]
+    modules += [layered.chain, layered.choice, layered.model, physics.choice, physics.pde]
+    for module in modules:
+        monkeypatch.setattr(module, "perf_counter", clock)
+
+    def trial(data, *_):
+        return (len(data.Z) / 300) ** 2.3
+
+    def layer(setting, seed, grid, seen, held, points, *_):
+        return 1e-9 * len(seen.target) * points * (setting.width + 100) ** 2
+
+    def solution(equation, inputs, resolution, *_):
+        return 0.1 + 1e-4 * inputs.count * (resolution.degrees[0] + 1) ** 2
+
+    clock.counts(monkeypatch, auto.search.TransformedData, "evaluate", trial)
+    clock.counts(monkeypatch, layered.chain, "fit_layer", layer)
+    for module in (physics.choice, physics.pde):
+        clock.counts(monkeypatch, module, "march", solution)
+    return clock
+
+
+@pytest.fixture(scope="module")
+def burgers():
+    return problems.burgers(500, 1, seed=0, n_points=32)
+
+
+@pytest.mark.parametrize("budget", [10.0, 25.0])
+def test_search_and_layers(clock, burgers, budget):
+    model = AutoELMDeepONet(time_budget=budget, random_state=0)
+    model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
+    assert 0.3 * budget < clock.now <= PROMISE * budget
+    assert model.leaderboard_[0]["functions"] == 500
+
+
+@pytest.mark.parametrize("budget", [3.0, 10.0])
+def test_layers_alone(clock, burgers, budget):
+    model = LayeredELMDeepONet(first="nothing", time_budget=budget, random_state=0)
+    model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
+    assert clock.now <= PROMISE * budget
+    assert len(model.layers_) >= 1
+
+
+def test_narrower_layers_where_time_is_short(clock, burgers):
+    widths = []
+    for budget in (3.0, 1000.0):
+        model = LayeredELMDeepONet(layers=1, first="nothing", time_budget=budget, random_state=0)
+        model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
+        widths.append(model.layers_[0]["features"])
+    assert widths[0] < widths[1]
+
+
+@pytest.mark.parametrize("budget", [20.0, 200.0])
+def test_equations(clock, budget):
+    """Where there is no time to solve for all inputs, those solved are spread over all."""
+    x = np.linspace(0, 1, 40)
+    c = np.random.default_rng(0).normal(size=(200, 3))
+    u = c @ np.sin(np.outer([1, 2, 3], x))
+    pde = PDE(Box(x=(0, 1)), lambda s, u: s.x + s**3 - u, {"x=0": lambda s, u: s})
+    model = AutoELMDeepONet(time_budget=budget, layers=0, random_state=0)
+    if budget < 100:
+        with pytest.warns(TimeBudgetWarning, match="of 200 inputs"):
+            model.fit(u, pde, sensors=x)
+        assert 32 <= model.leaderboard_[0]["functions"] < 200
+    else:
+        model.fit(u, pde, sensors=x)
+        assert model.leaderboard_[0]["functions"] == 200
+    assert clock.now <= PROMISE * budget
