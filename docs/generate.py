@@ -31,9 +31,7 @@ def readme():
         "README.md",
         paper=markdown_table(summary(paper_results())),
         automatic=peers.automatic_sentence(),
-        peers=peers.short_table(),
-        layers=tables.layers(),
-        equations=tables.equations_short(),
+        peers=peers.short_table(peers.README_ROWS),
     )
 
 

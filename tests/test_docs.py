@@ -57,6 +57,13 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         assert expected is None or printed.getvalue() == expected
 
 
+def test_readme_needs_no_hidden_set_up():
+    blocks = list(BLOCK.finditer((ROOT / "README.md").read_text("utf-8")))
+    assert len(blocks) >= 3
+    assert not any(block["hidden"] for block in blocks)
+    assert all(block["text"] for block in blocks)  # each prints something
+
+
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=page_id)
 def test_commands_run_and_begin_and_end_as_printed(page, tmp_path, monkeypatch, capsys):
     """Compare first and last lines without numbers; the rest, such as the branch, depends on rounding."""

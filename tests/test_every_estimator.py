@@ -178,7 +178,9 @@ ESTIMATORS = {
         forms=SOME_FORMS,
     ),
     "own feature map": Estimator(
-        with_settings(ELMDeepONet, InputsAndSquares()), forms=SOME_FORMS - {"named components"}
+        with_settings(ELMDeepONet, InputsAndSquares()),
+        lacks=frozenset({"jvp"}),
+        forms=SOME_FORMS - {"named components"},
     ),
     "own error bars": Estimator(
         with_settings(
@@ -538,6 +540,13 @@ SIGNATURES = {
     "report": ["path", "X", "y"],
     "summary": [],
     "save": ["path", "weights"],
+    "jvp": ["X", "dX", "points"],
+    "vjp": ["X", "ds", "points"],
+    "jacobian": ["X", "points"],
+    "invert": ["s", "points", "noise", "prior"],
+    "sensitivity": ["X", "points"],
+    "to_torch": ["points"],
+    "export": ["path", "points"],
 }
 KEYWORDS = {"fit": {"sensors", "groups"}, "predict": {"return_std"}, "save": {"bands", "inputs"}}
 DEFAULTS = {"interval": {"coverage": 0.9, "of": "points", "points": None}, "suggest": {"n": 10}}
@@ -568,6 +577,7 @@ def test_methods_take_the_same_arguments(name, method):
 def test_before_fit_methods_say_that_there_is_no_fit(name, method, tmp_path):
     data = plain()
     arguments = {"path": tmp_path / "file", "X": data.new, "y": data.truth, "candidates": data.new, "n": 2}
+    arguments |= {"dX": data.new, "ds": data.truth, "s": data.truth[0], "noise": 0.1}
     needed = {argument: arguments[argument] for argument in SIGNATURES[method] if argument in arguments}
     with pytest.raises(NotFittedError, match=r"fit"):
         getattr(ESTIMATORS[name].make(), method)(**needed)
@@ -710,6 +720,67 @@ def test_the_order_of_functions_makes_no_difference(case):
     found = flat(model.predict(rows(data.new, order), points=data.where))
     assert_close(found, flat(model.predict(data.new, points=data.where))[order], ROUNDING)
     assert_close(found[:1], flat(model.predict(rows(data.new, order[:1]), points=data.where)), ROUNDING)
+
+
+@each([case for case in FITTED + LOADED if case.get is fitted or case.form == "plain"], "jvp")
+def test_derivatives_by_the_inputs(case):
+    model, data = case.model, case.data
+    rng, rounded = np.random.default_rng(0), case.form == "float32"
+
+    def drawn(values):
+        """Return random numbers in the form of some values."""
+        if isinstance(values, dict):
+            return {name: drawn(part) for name, part in values.items()}
+        return rng.normal(size=np.shape(values))
+
+    def moved(e):
+        if isinstance(data.new, dict):
+            return {name: np.asarray(part, float) + e * dX[name] for name, part in data.new.items()}
+        return np.asarray(data.new, float) + e * dX
+
+    dX, e = drawn(data.new), 1e-2 if rounded else 1e-4
+    ds = model.jvp(data.new, dX, points=data.where)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        after, before = (flat(model.predict(moved(s * e), points=data.where)) for s in (1, -1))
+    assert_close(flat(ds), (after - before) / (2 * e), 3e-3 if rounded else 1e-4)
+    g = drawn(ds)
+    back = model.vjp(data.new, g, points=data.where)
+    pairs = [(back[name], dX[name]) for name in back] if isinstance(back, dict) else [(back, dX)]
+    assert sum(np.sum(a * b) for a, b in pairs) == pytest.approx(np.sum(flat(ds) * flat(g)), rel=1e-7)
+
+
+@each([case for case in FITTED if case.form in ("plain", "named components", "several inputs")], "jvp")
+def test_jacobians_are_made_of_directional_derivatives(case):
+    model, new = case.model, rows(case.data.new, slice(0, 1))
+    J = model.jacobian(new)
+    J = J if model.outputs_.names is not None else {"s": J}
+    ones = times({"u": new} if not isinstance(new, dict) else new, 0.0)
+    ones = {name: np.asarray(part) + 1.0 for name, part in ones.items()}
+    along = model.jvp(new, ones if isinstance(new, dict) else ones["u"])
+    for name, of_output in J.items():
+        parts = of_output if isinstance(of_output, dict) else {"u": of_output}
+        total = sum(
+            np.einsum("nij,nj->ni", part.reshape(1, M, -1), ones[k].reshape(1, -1))
+            for k, part in parts.items()
+        )
+        assert_close(total, along[name] if isinstance(along, dict) else along, 1e-8)
+
+
+@pytest.mark.parametrize("case", lacking("jvp"))
+def test_models_without_array_operations_say_whose_fault_it_is(case):
+    with pytest.raises(InputError, match="InputsAndSquares"):
+        case.model.jvp(case.data.new, case.data.new)
+
+
+@each([case for case in FITTED if case.form == "plain"], "jvp")
+def test_wrong_directions_are_refused(case):
+    model, new = case.model, case.data.new
+    for dX, message in ((new[:, :-1], "shape|steps"), (new[:2], "6 functions"), (new * np.nan, "NaN|finite")):
+        with pytest.raises(InputError, match=message):
+            model.jvp(new, dX)
+    with pytest.raises(InputError, match="shape of the outputs"):
+        model.vjp(new, model.predict(new)[:, :-1])
 
 
 @each(FITTED + LOADED)

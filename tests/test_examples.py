@@ -128,10 +128,24 @@ def time_steps_stay_near_the_truth(found):
     assert (missed < 0.05 * np.linalg.norm(found.truth[:, -1], axis=1)).all()
 
 
+def records_run_freely_and_say_where_they_cannot(found):
+    assert found.error < 0.01 < 0.5 < found.whole_error
+    assert "lead out of the range" in str(found.caught[0].message)
+    width = (found.high - found.low)[0]
+    assert width[-1] > 5 * width[:20].max()
+
+
 def next_simulation_saves_simulations(found):
     errors = found.errors
     assert errors["suggested"][0] == errors["random"][0]
     assert min(errors["suggested"][:4]) < min(errors["random"])  # 40 suggested, better than 60 random
+
+
+def inverse_problem_finds_the_source(found):
+    assert found.error < 0.05
+    assert found.inside > 0.7
+    assert found.posterior.r_hat < 1.05
+    assert 5 < found.posterior.determined < 20
 
 
 def optimisation_loop_finds_the_solver_s_optimum(found):
@@ -163,11 +177,13 @@ CHECKS = {
     "images_to_fields": images_to_fields_vanish_on_the_boundary,
     "next_simulation": next_simulation_saves_simulations,
     "noise": the_expected_error_of_noisy_data_is_right,
+    "inverse_problem": inverse_problem_finds_the_source,
     "optimisation_loop": optimisation_loop_finds_the_solver_s_optimum,
     "physics_channel_flow": physics_channel_flow_keeps_its_fluid,
     "physics_heat": physics_heat_needs_no_data,
     "physics_own_domain": physics_own_domain_is_exact_for_polynomials,
     "plain_elm": plain_elm_is_the_pseudoinverse_of_the_hidden_layer,
+    "records": records_run_freely_and_say_where_they_cannot,
     "several_inputs": several_inputs_multiplied_are_best,
     "time_steps": time_steps_stay_near_the_truth,
     "unaligned_data": unaligned_data,

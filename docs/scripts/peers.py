@@ -35,6 +35,12 @@ minutes with the settings of their tutorials and would improve with more time. A
 outputs on one grid. Data files are named after the projects they come from; inputs of darcy_small and
 diffusion2d are images."""
 
+SHORT = """\
+The best of the scikit-learn models and of the networks on the test functions. The best error is in bold.
+Where plain least squares is as good, the operator is linear: then use it."""
+
+README_ROWS = ("nonlinear_ode", "darcy", "neuralop_darcy_small")
+
 SCALING = """\
 The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
 with `Ridge("loo")`. Up to 450 functions every candidate is tried on all of them; beyond, most candidates on
@@ -68,7 +74,8 @@ def peers_page():
     (cores,) = {row["cores"] for row in rows}
     date = max(row["date"] for row in rows)
     cores = "one core" if cores == 1 else f"{cores} cores"
-    parts = [INTRODUCTION.format(commit=commit, cores=cores, date=date), "## All results"]
+    parts = [INTRODUCTION.format(commit=commit, cores=cores, date=date), "## In short", SHORT]
+    parts += [short_table(), "## All results"]
     for name, methods in results_by_dataset().items():
         parts += [f"### {name}", _dataset_section(methods)]
     parts += ["## What the search costs", _grid_search_section(cost["grid"])]
@@ -77,13 +84,13 @@ def peers_page():
     return "\n\n".join(parts) + "\n"
 
 
-def short_table():
-    """README's table: elmonet, least squares, the best of scikit-learn, RandONets, the best network."""
+def short_table(names=None):
+    """Return a table with a row for each data set, and the best method of each kind (peers.md, README)."""
     groups = (("elmonet",), ("least squares",), SCIKIT_LEARN, ("RandONets",), NETWORKS)
     columns = ("data", "elmonet", "least squares", "best tuned of scikit-learn", "RandONets")
     rows = []
     for name, methods in results_by_dataset().items():
-        if "error" not in methods["elmonet"]:
+        if "error" not in methods["elmonet"] or (names and name not in names):
             continue
         tried = [[methods[m] for m in group if "error" in methods.get(m, {})] for group in groups]
         best = [min(group, key=lambda row: row["error"]) if group else None for group in tried]

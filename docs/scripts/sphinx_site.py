@@ -41,11 +41,13 @@ FIRST_EXAMPLES = [
     "unaligned_data",
     "noise",
     "time_steps",
+    "records",
     "physics_heat",
     "physics_channel_flow",
     "physics_own_domain",
     "next_simulation",
     "optimisation_loop",
+    "inverse_problem",
     "plain_elm",
 ]
 

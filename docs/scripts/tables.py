@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from elmonet.equations.gallery import GALLERY
 from elmonet.paper import tables as paper_tables
 from elmonet.paper.physics import physics_table
 from scripts.shared import load_results, markdown_table, percent
@@ -40,7 +39,7 @@ def layers_results():
 
 
 def layers():
-    """Errors without and with layers, and of networks trained for as many seconds (README, layers.md)."""
+    """Errors without and with layers, and of networks trained for as many seconds (layers.md)."""
     columns = ("data", "without layers", "with layers", "expected", "seconds")
     columns += ("FNO, same seconds", "FNO, 10 times", "DeepONet, same seconds")
     rows = []
@@ -218,16 +217,6 @@ def equations_gallery():
     rows = [tuple(cell.replace(", ", "<br>") for cell in row) for row in table.rows]
     shown = paper_tables.markdown_table(replace(table, rows=rows))
     return "\n".join([shown, "", *(f"- {note}" for note in table.notes)])
-
-
-def equations_short():
-    """Published numbers beside those of one fit (README)."""
-    rows = []
-    for name, row in load_results("physics")["done"].items():
-        problem = GALLERY[name]
-        published = f"{problem.published}, {problem.took}"
-        rows.append((problem.title, published, f"{row['error']:.1e}", f"{row['seconds']:.3g}"))
-    return markdown_table(("equation", "published", "error", "seconds"), rows)
 
 
 def limits():

@@ -5,6 +5,7 @@ from .data import OperatorData as OperatorData
 from .data import Scattered as Scattered
 from .data import read as read
 from .data import resample as resample
+from .errors import ContradictionWarning as ContradictionWarning
 from .errors import ElmonetError as ElmonetError
 from .errors import ExtrapolationWarning as ExtrapolationWarning
 from .errors import FewFunctionsWarning as FewFunctionsWarning
@@ -18,7 +19,9 @@ from .errors import MissingExtra as MissingExtra
 from .errors import NotEnoughMemory as NotEnoughMemory
 from .errors import NumericsWarning as NumericsWarning
 from .errors import RankCollapseWarning as RankCollapseWarning
+from .errors import SamplerWarning as SamplerWarning
 from .errors import SeenFunctionsWarning as SeenFunctionsWarning
+from .errors import TimeBudgetWarning as TimeBudgetWarning
 from .estimators.deeponet import ELMDeepONet as ELMDeepONet
 from .features import CNN as CNN
 from .features import MLP as MLP

@@ -71,6 +71,18 @@ class LeaveOneOutWarning(NumericsWarning):
     """Errors of functions left out one at a time say little about new functions."""
 
 
+class ContradictionWarning(NumericsWarning):
+    """Measurements that no input explains within the noise and the model's error."""
+
+
+class SamplerWarning(NumericsWarning):
+    """Samples of a posterior that have not converged."""
+
+
+class TimeBudgetWarning(UserWarning):
+    """A time budget left a part of the data unused."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
     package, level = os.path.dirname(__file__) + os.sep, 1
