@@ -287,11 +287,19 @@ def test_missing_values_agree_with_triples(data):
     assert relative_l2(gaps.predict(data.u_test, **there), scattered.predict(data.u_test, **there)) < 0.02
 
 
-def test_a_point_without_any_value_is_named(data):
+@pytest.mark.parametrize("missing", ["raise", "ignore"])
+def test_a_point_without_any_value_is_a_hole(data, missing):
     gaps = data.s_train.copy()
     gaps[:, 7] = np.nan
-    with pytest.raises(InputError, match="point 7"):
-        model(missing="ignore").fit(data.u_train, gaps, points=data.points)
+    others = np.arange(len(data.points)) != 7
+    fitted = model(missing=missing).fit(data.u_train, gaps, points=data.points)
+    alone = model().fit(data.u_train, data.s_train[:, others], points=data.points[others])
+    found = fitted.predict(data.u_test)
+    assert np.isnan(found[:, 7]).all()
+    np.testing.assert_allclose(found[:, others], alone.predict(data.u_test), rtol=0, atol=1e-9)
+    assert "40" in fitted.outputs_.describe()
+    with pytest.raises(InputError, match="missing"):  # another gap is no hole
+        model().fit(data.u_train, np.where(np.arange(gaps.size).reshape(gaps.shape) == 3, np.nan, gaps))
 
 
 # Weights ----------------------------------------------------------------------------------------------------

@@ -130,9 +130,13 @@ def understand(
 
 def _with_holes(y: Any, n: int, *, gaps: bool) -> np.ndarray:
     """Check outputs; some points may have no value in any function."""
-    array = y if is_array(y) and y.dtype.kind == "f" and np.ndim(y) > 1 else None
-    hole = array is not None and len(array) > 0 and np.isnan(array).all(axis=0)
-    return outputs(y, n, gaps=gaps or (bool(np.any(hole)) and not np.all(hole)))
+    values = outputs(y, n, gaps=True)
+    missing = np.isnan(values)
+    if not gaps and missing.any():
+        hole = missing.all(axis=0)
+        if hole.all() or not hole.any():
+            outputs(y, n)  # raises
+    return values
 
 
 def _holes(form: OutputForm, y: np.ndarray) -> np.ndarray | None:
