@@ -5,7 +5,7 @@ import pytest
 
 from elmonet.solve import Ridge
 from elmonet.solve.gaps import FeatureGram, Gaps, is_complete, solved_directly
-from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, WithGaps, folds
+from elmonet.solve.observations import AtScatteredPoints, AlphaChoice, Unaligned, WithGaps, folds
 from elmonet.solve.problem import Span
 from elmonet.solve.spectral import Spectrum
 
@@ -16,7 +16,7 @@ SHAPES = {"primal": (12, 30), "dual": (40, 30), "between": (20, 30)}  # p1, N
 
 
 def at(alpha):
-    return Choice(alpha, 0.0, np.array([alpha]), np.array([0.0]))
+    return AlphaChoice(alpha, 0.0, np.array([alpha]), np.array([0.0]))
 
 
 def made(p1, N, rank=r, seed=0):
@@ -279,7 +279,7 @@ def test_a_guess_near_the_answer_saves_steps(case):
     problem = Unaligned(WithGaps(Q, known), Spectrum.from_gram(B), G[known])
     cold = problem.fit(at(0.01))
     guess = problem.guess(cold.C)
-    warm = problem.fit(Choice(0.01, 0.0, np.array([0.01]), np.array([0.0]), guess))
+    warm = problem.fit(AlphaChoice(0.01, 0.0, np.array([0.01]), np.array([0.0]), guess))
     assert warm.steps < 3 < cold.steps
     np.testing.assert_allclose(warm.C, cold.C, rtol=1e-7, atol=1e-8)
 

@@ -20,15 +20,15 @@ except ImportError as error:  # pragma: no cover
     ) from error
 
 
-def module(description: Description, dtype: Any = None) -> Operator:
+def module(description: Description, dtype: Any = None) -> OperatorModule:
     """Return a description as a module, by default in double precision."""
     dtype = torch.float64 if dtype is None else getattr(torch, dtype) if isinstance(dtype, str) else dtype
     if dtype not in (torch.float64, torch.float32):
         raise InputError(f"dtype must be torch.float64 or torch.float32; got {dtype!r}.")
-    return Operator(description).to(dtype)
+    return OperatorModule(description).to(dtype)
 
 
-class Operator(nn.Module):
+class OperatorModule(nn.Module):
     """A fitted operator.
 
     It takes a tensor (N, *shape), or a dictionary of tensors for several inputs, and returns a tensor, or a

@@ -17,7 +17,14 @@ from elmonet.linalg import product, squared_norm
 from elmonet.memory import require_features
 from elmonet.solve import Solution
 from elmonet.solve.gaps import FeatureGram, Gaps, solved_directly
-from elmonet.solve.observations import AtScatteredPoints, Choice, Unaligned, UnalignedFit, WithGaps, resolved
+from elmonet.solve.observations import (
+    AtScatteredPoints,
+    AlphaChoice,
+    Unaligned,
+    UnalignedFit,
+    WithGaps,
+    resolved,
+)
 from elmonet.solve.problem import Span, lifted, power_of_two
 from elmonet.solve.spectral import Spectrum
 
@@ -105,7 +112,7 @@ def fit_scattered(
     order = order[w[index[order]] > 0]
     index, places, values = index[order], places[order], values[order] * (w[index[order]] * g)
     spectrum = _spectrum(_branch_features(branch, Z) * w, alpha)
-    best: tuple[Choice, Unaligned, Span, Any] | None = None
+    best: tuple[AlphaChoice, Unaligned, Span, Any] | None = None
     near = None
     for trunk in trunks:
         if "outputs" in learns_from(trunk):
@@ -160,12 +167,14 @@ class _Gappy:
             return Gaps(Q, known, self.features, y, self.roots)
         return Unaligned(WithGaps(Q, known), self._spectrum, y[known], self.roots)
 
-    def filled(self, Q: np.ndarray, choice: Choice) -> np.ndarray:
+    def filled(self, Q: np.ndarray, choice: AlphaChoice) -> np.ndarray:
         """Return the outputs with gaps filled by a fit with this basis."""
         C = self.problem(Q).fit(replace(choice, guess=None)).C
         return np.where(self.known, self.y, product(product(Q, C), self.features.B).T)
 
-    def choose_without_trunk(self, problem: Gaps | Unaligned, Q: np.ndarray, near: float | None) -> Choice:
+    def choose_without_trunk(
+        self, problem: Gaps | Unaligned, Q: np.ndarray, near: float | None
+    ) -> AlphaChoice:
         """Choose alpha for a trunk that keeps all outputs, by fits of every point by itself if that is cheap.
 
         Such a trunk hardly changes the fit, from which an iteration with it then starts.
@@ -191,7 +200,7 @@ def _branch_features(branch: Any, Z: np.ndarray) -> np.ndarray:
     return checked_features(fit_features(branch, Z), branch, Z, "branch").T.astype(float)
 
 
-def _solution(fit: UnalignedFit, choice: Choice, span: Span, g: float, started: float) -> Solution:
+def _solution(fit: UnalignedFit, choice: AlphaChoice, span: Span, g: float, started: float) -> Solution:
     """Return the solution for outputs that were multiplied by g."""
     return Solution(
         **lifted(span, fit.C / g),

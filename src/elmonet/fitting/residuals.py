@@ -24,7 +24,7 @@ from elmonet.linalg import gram, product
 from elmonet.solve import LEFT_OUT
 from elmonet.solve.observations import folds
 from elmonet.solve.solution import Fit
-from elmonet.uncertainty.bands import Bands, Trial, sigma_of
+from elmonet.uncertainty.bands import Bands, BandTrial, sigma_of
 from elmonet.uncertainty.calibration import Calibration, calibration_by_halves, calibration_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Residuals(NamedTuple):
         self,
         some: Any,
         widen: float = 1.0,
-        trials: Sequence[Trial] = (),
+        trials: Sequence[BandTrial] = (),
         effective: float | None = None,
     ) -> Bands | None:
         """Return bands from the residuals of some functions, with scores from trials if there are any."""
@@ -169,7 +169,7 @@ def _trunk_optimism(inside: np.ndarray) -> np.ndarray:
     return 1 / np.maximum(1 - h, 1 / len(h)) - 1
 
 
-def cross_validated(model: FittedOperator, residuals: Residuals) -> tuple[list[Trial], float]:
+def cross_validated(model: FittedOperator, residuals: Residuals) -> tuple[list[BandTrial], float]:
     """Score functions by fits and bands that know nothing of them, a tenth of the functions at a time.
 
     Settings stay as they were chosen from all functions.
@@ -209,7 +209,7 @@ def cross_validated(model: FittedOperator, residuals: Residuals) -> tuple[list[T
         places = np.arange(own.values.shape[1])
         sigmas = [sigma_of(own.values / scale, numbers, places) for scale in own.scales]
         groups = None if residuals.groups is None else residuals.groups[~kept]
-        trials.append(Trial(_residuals_of(refitted, others.X, others.y), g, sigmas, groups))
+        trials.append(BandTrial(_residuals_of(refitted, others.X, others.y), g, sigmas, groups))
     return trials, float(np.median(np.concatenate(growth))) if growth else 1.0
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, eigh
 from elmonet.linalg import gram, product
 from elmonet.metrics import output_sizes
 from elmonet.solve.cholesky import Cholesky, symmetric
-from elmonet.solve.observations import DECADES, Choice, UnalignedFit, folds, resolved
+from elmonet.solve.observations import DECADES, AlphaChoice, UnalignedFit, folds, resolved
 from elmonet.solve.spectral import Spectrum
 
 _MAX_FUNCTIONS_PER_FEATURE = 2  # up to this ratio N / p1, matrices (N, N) are cheap: use the dual
@@ -48,7 +48,9 @@ class Gaps:
         self.Q, self.observed, self.features = Q, observed, features
         self.y, self.roots = np.where(observed, y, 0.0), np.ones(len(y)) if roots is None else roots
 
-    def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
+    def choose(
+        self, alpha: float | None = None, near: float | None = None, rough: bool = False
+    ) -> AlphaChoice:
         """Choose the alpha of least held-out error, starting `near` one; or assess the given alpha.
 
         A rough choice is within a factor of 100 or so.
@@ -72,9 +74,9 @@ class Gaps:
             )
         path = {a: error(a, compared) for a in sorted({*tried, alpha})}
         least = error(alpha, compared if rough else parts)
-        return Choice(alpha, least, np.array(list(path)), np.array(list(path.values())))
+        return AlphaChoice(alpha, least, np.array(list(path)), np.array(list(path.values())))
 
-    def fit(self, choice: Choice) -> UnalignedFit:
+    def fit(self, choice: AlphaChoice) -> UnalignedFit:
         """Fit all functions with the chosen alpha."""
         shrinkage = self.features.at(choice.alpha)
         C = shrinkage.coefficients(product(self._filled(shrinkage, slice(None)), self.Q)).T

@@ -28,7 +28,7 @@ _START_ABOVE = 10  # the search starts at this times the expected alpha
 
 
 @dataclass(frozen=True)
-class Choice:
+class AlphaChoice:
     """A chosen alpha, its mean relative held-out error, and the search path, ascending in alpha.
 
     `guess` is a starting point for an iteration at this alpha; None where there is no iteration.
@@ -175,7 +175,9 @@ class Unaligned:
         self.F = spectrum.V[:, : self._rank] * spectrum.s[: self._rank]
         self._squares = spectrum.values[: self._rank]
 
-    def choose(self, alpha: float | None = None, near: float | None = None, rough: bool = False) -> Choice:
+    def choose(
+        self, alpha: float | None = None, near: float | None = None, rough: bool = False
+    ) -> AlphaChoice:
         """Choose the alpha of least held-out error, starting `near` one; or assess the given alpha.
 
         The search goes from large alphas down while the error falls, and each answer starts the next
@@ -208,9 +210,9 @@ class Unaligned:
             if (slow and candidate <= _CHEAP_ALPHA * top) or not converged:
                 break  # a smaller alpha would not help, or would take too long
         best = int(np.argmin(errors))
-        return Choice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
+        return AlphaChoice(alphas[best], errors[best], np.array(alphas[::-1]), np.array(errors[::-1]), guess)
 
-    def fit(self, choice: Choice) -> UnalignedFit:
+    def fit(self, choice: AlphaChoice) -> UnalignedFit:
         """Fit all functions with the chosen alpha, to a tolerance far below the held-out error."""
         everything = np.ones(len(self.F), bool)
         tolerance = np.clip(_TOLERANCE_PER_ERROR * choice.error, _FINE_TOLERANCE, _COARSE_TOLERANCE)

@@ -105,7 +105,7 @@ class ErrorBars(ABC):
         return None
 
 
-class Trial(NamedTuple):
+class BandTrial(NamedTuple):
     """Functions that neither a fit nor the sigma of its bands has seen.
 
     residuals : (n, R), NaN where unknown.
@@ -159,7 +159,7 @@ class Bands:
         *,
         places: np.ndarray | None = None,
         widen: float = 1.0,
-        trials: Sequence[Trial] = (),
+        trials: Sequence[BandTrial] = (),
         effective: float | None = None,
     ) -> Bands | None:
         """Return bands from residuals (n, R), NaN where unknown, and candidate scales g (n, 1 or R).
@@ -195,7 +195,7 @@ class Bands:
         numbers: np.ndarray,
         places: np.ndarray,
         widen: float,
-        trials: Sequence[Trial],
+        trials: Sequence[BandTrial],
         effective: float,
         few: slice,
     ) -> Bands:
