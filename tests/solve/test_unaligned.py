@@ -5,7 +5,7 @@ import pytest
 
 from elmonet.solve import Ridge
 from elmonet.solve.gaps import FeatureGram, Gaps, is_complete, solved_directly
-from elmonet.solve.observations import AtScatteredPoints, AlphaChoice, Unaligned, WithGaps, folds
+from elmonet.solve.observations import AlphaChoice, AtScatteredPoints, Unaligned, WithGaps, folds
 from elmonet.solve.problem import Span
 from elmonet.solve.spectral import Spectrum
 

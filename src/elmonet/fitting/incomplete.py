@@ -18,8 +18,8 @@ from elmonet.memory import require_features
 from elmonet.solve import Solution
 from elmonet.solve.gaps import FeatureGram, Gaps, solved_directly
 from elmonet.solve.observations import (
-    AtScatteredPoints,
     AlphaChoice,
+    AtScatteredPoints,
     Unaligned,
     UnalignedFit,
     WithGaps,
