@@ -25,7 +25,7 @@ def test_the_oldest_versions_tested_are_the_bounds():
     """A bound that was never tested is a guess."""
     extras = PROJECT["optional-dependencies"]
     required = [*PROJECT["dependencies"]]
-    for name in ("plot", "dask", "zarr", "h5py", "xarray", "test"):
+    for name in ("plot", "dask", "zarr", "h5py", "xarray", "mesh", "tables", "onnx", "test"):
         required += [line for line in extras[name] if not line.startswith("elmonet[")]
     bounds = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", line).groups() for line in required)
     lines = (ROOT / "constraints-oldest.txt").read_text("utf-8").splitlines()

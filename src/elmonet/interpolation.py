@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import RBFInterpolator, make_interp_spline
 
 from elmonet.errors import InputError
 
@@ -49,10 +48,14 @@ def grid_points(axes: Any) -> np.ndarray:
 def _cardinal(axis: np.ndarray, x: np.ndarray) -> np.ndarray:
     if len(axis) == 1:
         return np.ones((len(x), 1))
+    from scipy.interpolate import make_interp_spline  # not needed to read a file
+
     return make_interp_spline(axis, np.eye(len(axis)), k=min(3, len(axis) - 1))(x)
 
 
 def _scattered(points: np.ndarray, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+    from scipy.interpolate import RBFInterpolator
+
     points, first = np.unique(points, axis=0, return_index=True)
     neighbours = None if len(points) <= _MAX_DENSE_POINTS else _NEIGHBOURS
     for kernel, degree in (("cubic", 1), ("linear", 0)):

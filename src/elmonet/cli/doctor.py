@@ -22,6 +22,9 @@ EXTRAS = {
     "zarr": ("zarr",),
     "h5py": ("h5py",),
     "xarray": ("xarray", "h5netcdf"),
+    "mesh": ("meshio",),
+    "tables": ("pandas", "pyarrow", "openpyxl"),
+    "onnx": ("onnx",),
 }
 _BLAS_SETTINGS = (
     "OPENBLAS_NUM_THREADS",

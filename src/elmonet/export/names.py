@@ -25,7 +25,7 @@ def identifier(name: str) -> str:
     """Return a name of letters, digits and underscores that is no word of C or MATLAB.
 
     >>> identifier("2 fast */ <b>"), identifier("while"), identifier("operator")
-    ('x2_fast____b_', 'while_', 'operator')
+    ('x2_fast_____b_', 'while_', 'operator')
     """
     found = re.sub(r"[^A-Za-z0-9_]", "_", name) or "x"
     found = found if found[0].isalpha() else f"x{found}"
