@@ -36,7 +36,7 @@ _FIRST_ROUND = 300  # functions on which all candidates are tried
 _SLOW_ROUND = 2000  # functions beyond which a trial takes long
 _KINDS = 5  # kinds of candidates whose scale is refined in the first round
 _KINDS_LATER = 3  # and that go on to the next round; scaling.py and peers.py: 5 gained nothing
-_HOPELESS = 10.0  # kernels whose error exceeds 10x the best are tried at no other scale
+_HOPELESS = 10.0  # branches whose error exceeds 10x the best are tried at no other scale
 _KINDS_SLOW = 2  # and to a slow round
 _TRANSFORMS = 2  # transforms that all branches are tried with, or the best of them
 _DROPPED_ABOVE = 3.0  # drop candidates whose error exceeds 3x the best
@@ -211,7 +211,7 @@ class Search:
         ]
 
     def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
-        """Return the best candidate's errors in the first round, with all sensors and every second one.
+        """Return errors of the first round with all sensors and every second one, for the best kind.
 
         None where that would leave fewer than four sensors, or patches of another kind, or time is up.
         """
@@ -225,23 +225,22 @@ class Search:
         functions = self.rounds[0]
         if self._end_of(best.transform, best.candidate, functions) > self.deadline:
             return None
-        tried = (best.transform, best.candidate, functions)
-        known = (t.stated_error for t in self.trials if (t.transform, t.candidate, t.functions) == tried)
-        some = self._first(functions)
+        alike = [trial for trial in self._ranked(functions) if trial.kind == best.kind]
+        tried, some = (alike or [best])[0], self._first(functions)
 
         def error(X: np.ndarray) -> float:
             inputs, parts = InputForm(X.shape[1:], X.shape[1:]), transform.parts
             own = None if parts is None else (replace(parts[0], size=X[0].size),)
             data = TransformedData(replace(some, X=X, inputs=inputs), replace(transform, parts=own))
-            return float(np.mean(data.evaluate(best.candidate, self.seed).stated))
+            return float(np.mean(data.evaluate(tried.candidate, self.seed, tried.svd).stated))
 
-        every = next(known, None)
-        return error(some.X) if every is None else every, error(some.X[halves])
+        return tried.stated_error if alike else error(some.X), error(some.X[halves])
 
     def _try_branches(self, transform: int, functions: int) -> None:
-        """Try every kind of branch: networks at all scales, kernels around the best one while errors fall.
+        """Try every kind of branch: kernels at scales around the best one while errors fall.
 
-        A kernel far behind the best is not tried at other scales. Errors of networks have several minima.
+        Errors of networks have several minima: they are tried at all scales that can be reached from the
+        first. Neither is tried further at a scale where it is far behind the best of all.
         """
         kinds: dict[Candidate, list[Candidate]] = {}
         for branch in branches(self.X.shape[1:]):
@@ -255,13 +254,13 @@ class Search:
             least = min(tried.values())
             for kind in kinds.values():
                 known = [candidate for candidate in kind if candidate in tried]
-                if kind[0].width:
-                    new += kind
-                elif not known:
+                if not known:
                     new.append(min(kind, key=lambda candidate: abs(np.log(candidate.scale / begin))))
-                elif tried[best := min(known, key=tried.__getitem__)] <= _HOPELESS * least:
-                    at = kind.index(best)
-                    new += kind[max(at - 1, 0) : at + 2]
+                    continue
+                best = min(known, key=tried.__getitem__)
+                for own in known if best.width else [best]:
+                    at = kind.index(own)
+                    new += kind[max(at - 1, 0) : at + 2] if tried[own] <= _HOPELESS * least else []
             new = [candidate for candidate in new if candidate not in seen]
             if not new:
                 return
@@ -374,13 +373,14 @@ class Search:
         """
         kinds = self._ranked(functions, lambda trial: (trial.kind[1], trial.transform in self._learned))
         least = kinds[0].error
-        close = [trial for trial in kinds[:count] if trial.error <= _DROPPED_ABOVE * least]
         networks = [trial for trial in kinds if trial.candidate.width]
+        finer = networks[:1] if _ROUNDING < least < _FINE_ERROR else []
+        count -= bool(finer and finer[0] not in kinds[: count - 1])  # it takes the place of the last
+        close = [trial for trial in kinds[:count] if trial.error <= _DROPPED_ABOVE * least]
         # The functions from which scales were learned are the same on which they are compared so far.
         learned = kinds[0].transform in self._learned
         rivals = [trial for trial in kinds if learned and trial.transform not in self._learned][:1]
         rivals = [trial for trial in rivals if trial.error <= _DROPPED_ABOVE * least]
-        finer = networks[:1] if _ROUNDING < least < _FINE_ERROR else []
         return list(dict.fromkeys([*close, *finer, *rivals]))
 
     def _try(self, pairs: Iterable[tuple[int, Candidate]], functions: int) -> None:
