@@ -36,7 +36,7 @@ _FIRST_ROUND = 300  # functions on which all candidates are tried
 _SLOW_ROUND = 2000  # functions beyond which a trial takes long
 _KINDS = 5  # kinds of candidates whose scale is refined in the first round
 _KINDS_LATER = 3  # and that go on to the next round; scaling.py and peers.py: 5 gained nothing
-_HOPELESS = 10.0  # branches whose error exceeds 10x the best are tried at no other scale
+_HOPELESS = 10.0  # kernels whose error exceeds 10x the best are tried at no other scale
 _KINDS_SLOW = 2  # and to a slow round
 _TRANSFORMS = 2  # transforms that all branches are tried with, or the best of them
 _DROPPED_ABOVE = 3.0  # drop candidates whose error exceeds 3x the best
@@ -237,10 +237,9 @@ class Search:
         return tried.stated_error if alike else error(some.X), error(some.X[halves])
 
     def _try_branches(self, transform: int, functions: int) -> None:
-        """Try every kind of branch: kernels at scales around the best one while errors fall.
+        """Try every kind of branch: networks at all scales, kernels around the best one while errors fall.
 
-        Errors of networks have several minima: they are tried at all scales that can be reached from the
-        first. Neither is tried further at a scale where it is far behind the best of all.
+        A kernel far behind the best is not tried at other scales. Errors of networks have several minima.
         """
         kinds: dict[Candidate, list[Candidate]] = {}
         for branch in branches(self.X.shape[1:]):
@@ -254,13 +253,13 @@ class Search:
             least = min(tried.values())
             for kind in kinds.values():
                 known = [candidate for candidate in kind if candidate in tried]
-                if not known:
+                if kind[0].width:
+                    new += kind
+                elif not known:
                     new.append(min(kind, key=lambda candidate: abs(np.log(candidate.scale / begin))))
-                    continue
-                best = min(known, key=tried.__getitem__)
-                for own in known if best.width else [best]:
-                    at = kind.index(own)
-                    new += kind[max(at - 1, 0) : at + 2] if tried[own] <= _HOPELESS * least else []
+                elif tried[best := min(known, key=tried.__getitem__)] <= _HOPELESS * least:
+                    at = kind.index(best)
+                    new += kind[max(at - 1, 0) : at + 2]
             new = [candidate for candidate in new if candidate not in seen]
             if not new:
                 return
