@@ -63,7 +63,8 @@ def _along_axis(x: np.ndarray, values: np.ndarray) -> np.ndarray:
         out = _inner(len(x), first, _APART)
         if len(out):
             found[out] = np.sqrt(np.mean(_missed(x, values, out) ** 2, axis=1))
-    found[0], found[-1] = found[1], found[-2]  # ends are extrapolated, which says nothing of what lies between
+    # Ends would be extrapolated, which says nothing of what lies between.
+    found[0], found[-1] = found[1], found[-2]
     every_other = [_missed(x, values, out) for first in (0, 1) if len(out := _inner(len(x), first, 2))]
     coarse = float(np.sqrt(np.mean(np.concatenate(every_other) ** 2)))
     fine = float(np.sqrt(np.mean(found[1:-1] ** 2)))
