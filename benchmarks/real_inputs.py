@@ -6,7 +6,7 @@ Each method runs on each data set in a process of its own: mean relative error, 
 Rivals see all parts side by side, standardised, with logarithms of positive numbers as outputs that vary by
 more than a hundred, which is what a careful user would begin with. They predict the outputs' principal
 components: kernel ridge (scikit-learn, grid search), a Gaussian process with a scale for each column,
-gradient-boosted trees, and SMT's kriging if it can be imported. Written to
+gradient-boosted trees, and SMT's kriging and PyApprox's kernel operator if they can be imported. Written to
 benchmarks/results/real_inputs.json.
 """
 
@@ -165,12 +165,37 @@ def smt_kriging(U, C, V):
     return np.stack(each, axis=1)
 
 
+def pyapprox_operator(U, C, V):
+    """A Matern kernel with a scale for each column, by maximum likelihood; columns of C count by their size."""
+    if len(U) > MAX_GAUSSIAN or U.shape[1] > MAX_COLUMNS:
+        raise Skipped("too many functions or columns for a scale each")
+    fitters, encoders, kernels, backends = (
+        _imported(f"pyapprox.{name}")
+        for name in (
+            "surrogates.kerneloperator.fitters",
+            "surrogates.kerneloperator.encoders",
+            "surrogates.kernels.matern",
+            "util.backends.numpy",
+        )
+    )
+    backend, size = backends.NumpyBkd(), C.std()
+
+    def identity(data, backend):
+        return encoders.IdentityFunctionEncoder(len(data), backend)
+
+    kernel = kernels.Matern52Kernel(np.full(U.shape[1], 3.0), (1e-2, 1e4), U.shape[1], backend)
+    fitter = fitters.KernelOperatorMaximumLikelihoodFitter(backend, [identity], [identity], kernel, 1e-10)
+    model = fitter.fit([U.T], [C.T / size]).surrogate()
+    return size * model.predict([V.T])[0].T
+
+
 METHODS = {
     "elmonet": elmonet,
     "kernel ridge": partial(rival, kernel_ridge),
     "Gaussian process, a scale each": partial(rival, gaussian_process),
     "boosted trees": partial(rival, boosted_trees),
     "SMT kriging": partial(rival, smt_kriging),
+    "PyApprox kernel operator": partial(rival, pyapprox_operator),
 }
 
 

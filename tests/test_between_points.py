@@ -57,7 +57,7 @@ def test_the_expected_error_between_the_points(step, seed, size, tmp_path):
     at = relative_l2(model.predict(d.u_test), size * d.s_test[:, points])
     between = relative_l2(model.predict(d.u_test, points=d.points[halfway]), size * d.s_test[:, halfway])
     stated = model.expected_error_between_points_
-    assert 0.6 < stated / between < 4
+    assert 0.7 < stated / between < 2.2  # 3.8 with 13 points, before single points were left out
     assert 0.7 < model.expected_error_ / at < 1.4  # as before
     assert ("Other points" in model.summary()) == (stated > 1.5 * model.expected_error_)
     if step == 16:
@@ -80,7 +80,7 @@ def test_the_expected_error_between_points_of_logarithms_and_components():
         model.fit(d.u_train, outputs(d.s_train)[:, points], points=d.points[points])
         predicted = model.predict(d.u_test, points=d.points[halfway])
         between = relative_l2(predicted, outputs(d.s_test)[:, halfway])
-        assert 0.4 < model.expected_error_between_points_ / between < 4
+        assert 0.5 < model.expected_error_between_points_ / between < 2.5
 
 
 @pytest.mark.parametrize("step", [4, 8, 16])
@@ -88,7 +88,7 @@ def test_stated_error_halfway_is_that_of_a_spline(step):
     d = problems.nonlinear_ode(n_train=50, n_test=1, n_sensors=30, n_points=97)
     points, values = d.points[::step], d.s_train[:, ::step]
     missed = interpolate(points, values.T, d.points[step // 2 :: step]).T - d.s_train[:, step // 2 :: step]
-    assert 0.7 < rms(errors_between(points, values)) / rms(missed) < 5
+    assert 0.8 < rms(errors_between(points, values)) / rms(missed) < 2.5
 
 
 def waves(points, a):
@@ -103,7 +103,7 @@ def test_grids_in_two_dimensions_in_any_order(n):
     halfway = grid_points([(axis[1:] + axis[:-1]) / 2] * 2)
     found = errors_between(points, waves(points, a))
     missed = interpolate(points, waves(points, a).T, halfway).T - waves(halfway, a)
-    assert 0.5 < rms(found) / rms(missed) < 10
+    assert 0.5 < rms(found) / rms(missed) < 4
     order = rng.permutation(len(points))
     np.testing.assert_allclose(errors_between(points[order], waves(points[order], a)), found[order])
     np.testing.assert_allclose(distance_factor(points, points), 0, atol=1e-12)

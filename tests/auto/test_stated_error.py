@@ -185,9 +185,13 @@ def test_median_and_quantile_are_stated_beside_the_mean(tmp_path):
         assert load(tmp_path / "model").error_quantiles_ == pytest.approx((median, high))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 1, 4])
 def test_numbers_over_decades(seed):
-    """Losses f^a B^b over four decades: the small ones count as much as the large ones."""
+    """Losses f^a B^b over four decades: the small ones count as much as the large ones.
+
+    Where scales of parts are learned, functions left out of learning bound the error from both sides: 1.1 %
+    was stated for 5.2 % (seed 1), 18 % for 10 % (seed 4).
+    """
     rng = np.random.default_rng(seed)
 
     def draw(n):

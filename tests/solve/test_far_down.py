@@ -6,6 +6,7 @@ import pytest
 from elmonet.metrics import relative_l2
 from elmonet.solve import Pinv, Ridge
 from elmonet.solve.problem import Span
+from elmonet.solve.spectral import Spectral
 from elmonet.solve.streamed import solve_sums
 from elmonet.solve.sums import TriangularSums
 
@@ -42,6 +43,20 @@ def test_leave_one_out_finds_it(operator):
     assert new_error(again, B, G) == pytest.approx(error, rel=1e-3)
     assert new_error(Pinv().solve(np.eye(128), B[:, :N], G[:, :N]), B, G) > 1e-10
     assert new_error(Pinv(1e-15).solve(np.eye(128), B[:, :N], G[:, :N]), B, G) < 1e-10
+
+
+@pytest.mark.parametrize("n", [90, 300])
+def test_a_rough_path_finds_the_same_alpha(operator, n, monkeypatch):
+    """With half of the alphas: every third, and those between the neighbours of the best."""
+    B, G = operator
+    swept, sweep = [], Spectral.sweep
+    monkeypatch.setattr(Spectral, "sweep", lambda own, G, a, p: swept.append(len(a)) or sweep(own, G, a, p))
+    whole, rough = (Ridge("loo").solve(np.eye(128), B[:, :n], G[:, :n], rough=r) for r in (False, True))
+    assert rough.alpha == pytest.approx(whole.alpha, rel=1e-12)
+    np.testing.assert_allclose(rough.C, whole.C, rtol=1e-9, atol=1e-12 * np.abs(whole.C).max())
+    np.testing.assert_allclose(rough.loo_errors, whole.loo_errors, rtol=1e-9)
+    assert sum(swept[1:]) <= swept[0] / 2
+    assert rough.alpha in rough.alphas
 
 
 def test_in_blocks_too(operator):

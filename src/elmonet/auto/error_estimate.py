@@ -48,7 +48,9 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
 
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
     N functions is smaller by ((N - 1) / N)^rate. With few groups, the error without a group is stated as it
-    is: what the choice of scales has seen of the groups weighs as much as one group more.
+    is: what the choice of scales has seen of the groups weighs as much as one group more. Where scales of
+    parts were learned, functions left out of learning say how much more than claimed is to be expected, up
+    to their own error.
     """
     before = model._fitted().estimate
     if before.reason:
@@ -58,17 +60,20 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
     errors, one_more = np.asarray(model.solution_.loo_errors)[search.judges(N)], 1.0
-    if _REFIT_FROM <= independent <= _REFIT_UP_TO and N <= _REFIT_FUNCTIONS:
+    few = independent <= _REFIT_UP_TO
+    if (few or search.checked is not None) and independent >= _REFIT_FROM and N <= _REFIT_FUNCTIONS:
         parts = independent if independent * N <= _REFIT_VALUES else min(independent, _FEW_REFITS)
-        errors = errors_without_each(search, best, parts)
-        half = float(np.mean(errors_without_half(search, best)))
+        refits, half = errors_without_each(search, best, parts), errors_without_half(search, best)
         kept = independent * (1 - 1 / parts)
-        curve = LearningCurve(independent // 2, half, kept, float(np.mean(errors)))
-        one_more = (kept / independent) ** curve.rate if groups is None else 1.0
+        refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
+        factor = (kept / independent) ** refitted.rate if groups is None else 1.0
+        if few or factor * refitted.error_N > np.mean(errors):  # with learned scales, what refits add
+            errors, curve, one_more = refits, refitted, factor
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
-        hidden = max(hidden, (search.checked.error / search.checked.claimed - 1) * float(np.mean(errors)))
+        checked, mean = search.checked, float(np.mean(errors))
+        hidden = max(hidden, min((checked.error / checked.claimed - 1) * mean, checked.error - mean))
     error = one_more * float(np.mean(errors)) + hidden
     components = before.components
     if components and before.error:

@@ -211,7 +211,7 @@ class Search:
         ]
 
     def with_half_the_sensors(self, best: Trial) -> tuple[float, float] | None:
-        """Return the best candidate's errors in the first round, with all sensors and every second one.
+        """Return errors of the first round with all sensors and every second one, for the best kind.
 
         None where that would leave fewer than four sensors, or patches of another kind, or time is up.
         """
@@ -225,18 +225,16 @@ class Search:
         functions = self.rounds[0]
         if self._end_of(best.transform, best.candidate, functions) > self.deadline:
             return None
-        tried = (best.transform, best.candidate, functions)
-        known = (t.stated_error for t in self.trials if (t.transform, t.candidate, t.functions) == tried)
-        some = self._first(functions)
+        alike = [trial for trial in self._ranked(functions) if trial.kind == best.kind]
+        tried, some = (alike or [best])[0], self._first(functions)
 
         def error(X: np.ndarray) -> float:
             inputs, parts = InputForm(X.shape[1:], X.shape[1:]), transform.parts
             own = None if parts is None else (replace(parts[0], size=X[0].size),)
             data = TransformedData(replace(some, X=X, inputs=inputs), replace(transform, parts=own))
-            return float(np.mean(data.evaluate(best.candidate, self.seed).stated))
+            return float(np.mean(data.evaluate(tried.candidate, self.seed, tried.svd).stated))
 
-        every = next(known, None)
-        return error(some.X) if every is None else every, error(some.X[halves])
+        return tried.stated_error if alike else error(some.X), error(some.X[halves])
 
     def _try_branches(self, transform: int, functions: int) -> None:
         """Try every kind of branch: networks at all scales, kernels around the best one while errors fall.
@@ -374,13 +372,14 @@ class Search:
         """
         kinds = self._ranked(functions, lambda trial: (trial.kind[1], trial.transform in self._learned))
         least = kinds[0].error
-        close = [trial for trial in kinds[:count] if trial.error <= _DROPPED_ABOVE * least]
         networks = [trial for trial in kinds if trial.candidate.width]
+        finer = networks[:1] if _ROUNDING < least < _FINE_ERROR else []
+        count -= bool(finer and finer[0] not in kinds[: count - 1])  # it takes the place of the last
+        close = [trial for trial in kinds[:count] if trial.error <= _DROPPED_ABOVE * least]
         # The functions from which scales were learned are the same on which they are compared so far.
         learned = kinds[0].transform in self._learned
         rivals = [trial for trial in kinds if learned and trial.transform not in self._learned][:1]
         rivals = [trial for trial in rivals if trial.error <= _DROPPED_ABOVE * least]
-        finer = networks[:1] if _ROUNDING < least < _FINE_ERROR else []
         return list(dict.fromkeys([*close, *finer, *rivals]))
 
     def _try(self, pairs: Iterable[tuple[int, Candidate]], functions: int) -> None:

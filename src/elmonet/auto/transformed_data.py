@@ -117,7 +117,9 @@ class TransformedData:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericsWarning)
             T, B = np.eye(len(coordinates)), features.T
-            solution = Ridge("loo").solve(T, B, coordinates, self.sizes, self.groups, factors, svd=svd)
+            solution = Ridge("loo").solve(
+                T, B, coordinates, self.sizes, self.groups, factors, svd=svd, rough=True
+            )
         errors = stated = np.asarray(solution.errors)
         if self.outputs.logs is not None:
             errors = stated = self.outputs.errors(product(modes, solution.left_out()).T, self.y)

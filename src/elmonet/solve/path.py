@@ -21,6 +21,7 @@ FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # the smallest candidate, r
 _STILL_FALLING = 0.9  # the criterion falls at an alpha if it is below this times that at the next larger one
 _FLAT = 1.1  # the criterion is flat within this factor of its least value
 _RISING = 1.0005  # the criterion rises if it exceeds that at the next larger alpha by this factor
+_APART = 3  # of a rough path, every third alpha is evaluated first, then all between those next to the best
 
 
 class AlphaPath(ABC):
@@ -65,10 +66,11 @@ class AlphaPath(ABC):
     def measured(self, scores: Sweep) -> tuple[np.ndarray, np.ndarray]:
         """Return the criterion and the relative error at each alpha."""
 
-    def choose(self, count: int) -> None:
+    def choose(self, count: int, rough: bool = False) -> None:
         """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile.
 
-        If B itself was factorised before, all of them are evaluated with that.
+        If B itself was factorised before, all of them are evaluated with that. With `rough`, only some of
+        those that need it are, around the best.
         """
         fine = self.known_fine()
         factor, rounding = self.coarse() if fine is None else fine, gram_rounding(self.shape)
@@ -80,7 +82,8 @@ class AlphaPath(ABC):
                 fine = self.fine(float(alphas[0]))
         if fine is not None:
             lower = np.geomspace(FINEST * top, rounding * top, count)
-            self._take(fine, np.concatenate([lower[:-1], alphas]))
+            alphas = np.concatenate([lower[:-1], alphas])
+            self._take(fine, alphas[self._around_best(fine, alphas)] if rough else alphas)
 
     def evaluate(self, factor: Factor, alphas: np.ndarray, least_trusted: float | None = None) -> None:
         """Evaluate given alphas; where they cannot be trusted, leave functions out at `least_trusted`.
@@ -112,6 +115,14 @@ class AlphaPath(ABC):
         self.scores = self.scores.at(kept)
         self.alphas = self.left_out_at = alphas[kept]
         self.criterion, _ = self.measured(self.scores)
+
+    def _around_best(self, factor: Factor, alphas: np.ndarray) -> slice:
+        """Return the alphas between those next to the best of every third one; all if none is trusted."""
+        scores = self.sweep(factor, alphas[::_APART])
+        criterion, error = self.measured(scores)
+        criterion = np.where(trusted(scores.doubt, error), criterion, np.inf)
+        best = _APART * int(np.argmin(criterion))
+        return slice(max(best - _APART + 1, 0), best + _APART) if criterion.min() < np.inf else slice(None)
 
     def _trusted(self) -> np.ndarray:
         return trusted(self.scores.doubt, self.measured(self.scores)[1])

@@ -76,6 +76,7 @@ class Ridge(Solver):
         factors: dict[str, Factor] | None = None,
         roots: np.ndarray | None = None,
         svd: bool = False,
+        rough: bool = False,
     ) -> Solution:
         """Solve for W, in double precision.
 
@@ -92,6 +93,8 @@ class Ridge(Solver):
             `sizes`, are already multiplied. A function of weight 2 is left out as a whole, both of it, and
             its error counts twice; "gcv" takes it for one.
         svd : begin with an SVD of B, where it is known that small alphas are needed, and alpha is chosen.
+        rough : of the alphas that need an SVD, evaluate every third, then those around the best: the path of
+            the solution holds only these.
 
         Returns
         -------
@@ -99,10 +102,14 @@ class Ridge(Solver):
         """
         self.checked()
         problem = Problem.of(T, B, G, sizes, groups, roots, dtype=np.float64)
-        return self.solve_problem(problem, factors, svd)
+        return self.solve_problem(problem, factors, svd, rough)
 
     def solve_problem(
-        self, problem: Problem, factors: dict[str, Factor] | None = None, svd: bool = False
+        self,
+        problem: Problem,
+        factors: dict[str, Factor] | None = None,
+        svd: bool = False,
+        rough: bool = False,
     ) -> Solution:
         """Return the `Solution` of a problem whose matrices have been checked; the others as in `solve`."""
         alpha, candidates = self.checked()
@@ -115,7 +122,7 @@ class Ridge(Solver):
         if isinstance(candidates, int):
             if svd and min(problem.B.shape) <= _MAX_SVD_SIDE:
                 path.fine(0.0)
-            path.choose(candidates)
+            path.choose(candidates, rough)
         else:
             path.given(problem.alpha_inside(np.array([alpha]) if alpha is not None else candidates))
         return path.solution(report=alpha is None)
