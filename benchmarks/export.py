@@ -30,17 +30,16 @@ from elmonet.marching.step import Series, Settings, Step
 def seconds(work, least=0.2):
     """Return the median CPU seconds of one call."""
     work()
-    times = []
-    while sum(times) < least or len(times) < 5:
-        count, begin = 1, process_time()
-        while True:
-            for _ in range(count):
-                work()
-            took = process_time() - begin
-            if took > 2e-3:
-                break
-            count, begin = 4 * count, process_time()
-        times.append(took / count)
+    times, count, begin = [], 1, process_time()
+    while len(times) < 5 or process_time() - begin < least:
+        start = process_time()
+        for _ in range(count):
+            work()
+        took = process_time() - start
+        if took > 2e-3:
+            times.append(took / count)
+        else:
+            count *= 4
     return float(np.median(times))
 
 

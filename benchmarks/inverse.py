@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 from elmonet import AutoELMDeepONet, problems, relative_l2
+from elmonet.prior import Prior
 
 COVERAGES = (0.5, 0.8, 0.95)
 
@@ -68,10 +69,7 @@ def show(name, error, inside, took):
 def calibration(cases, sigma=0.02, samples=99):
     data = problems.nonlinear_ode(500, 10)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    from elmonet.estimators.inverse import _training_inputs
-    from elmonet.prior import Prior
-
-    prior = Prior.learned(model.inputs_, _training_inputs(model._fitted()))
+    prior = Prior.learned(model.inputs_, model._fitted().training_inputs())
     errors = model._fitted().left_out_errors()
     rng = np.random.default_rng(1)
     x = prior.inputs(rng.standard_normal((cases, prior.directions)))
