@@ -184,7 +184,7 @@ def agreement(folder):
             found.append(session.run(None, {"u": u.astype(dtype)})[0])
         library, header = c_function(model, folder, f"a_{name}")
         work = np.empty(int(re.search(r"_WORK (\d+)", header)[1]))
-        y = np.empty_like(expected)
+        y = np.empty(expected.shape)
         for row, out in zip(np.ascontiguousarray(around.x), y, strict=True):
             getattr(library, f"a_{name}")(pointer(row), pointer(out), pointer(work))
         found.append(y)
