@@ -72,9 +72,9 @@ static void gather(int n, const int *index, const double *x, double *y)
 }
 """,
     "kernel": """
-static void kernel(int kind, int parts, int m, int n, double s2, const double *c, const double *squares,
-                   const double *x, double *y, double *t)
-{   /* the mean over parts of k(x, centre); c is (parts, m, n) */
+static void kernel(int kind, int one, int parts, int m, int n, double s2, const double *c,
+                   const double *squares, const double *x, double *y, double *t)
+{   /* the mean over parts of k(x, centre) - one, which is 0 or 1; c is (parts, m, n) */
     for (int j = 0; j < n; j++) y[j] = 0.0;
     for (int p = 0; p < parts; p++, x += m, c += (long)m * n, squares += n) {
         double xx = 0.0;
@@ -92,13 +92,10 @@ static void kernel(int kind, int parts, int m, int n, double s2, const double *c
             } else {
                 double r2 = xx + yy - 2 * xy;
                 r2 = r2 > 0 ? r2 : 0;
-                if (kind == 0) v = exp(-0.5 * r2);
-                else {
-                    const double a = sqrt(kind * r2);
-                    v = exp(-a);
-                    if (kind == 3) v *= 1 + a;
-                    if (kind == 5) v *= 1 + a + a * a / 3;
-                }
+                const double a = kind ? sqrt(kind * r2) : 0.5 * r2;
+                v = one ? expm1(-a) : exp(-a);
+                if (kind == 3) v += (v + one) * a;
+                if (kind == 5) v += (v + one) * (a + a * a / 3);
             }
             y[j] += v / parts;
         }
@@ -233,7 +230,7 @@ class _Writer:
             self.helper("affine")
             parts, n, m = op.centres.shape
             arrays = f"{self.array(op.centres.transpose(0, 2, 1))}, {self.array(op.squares)}"
-            kind, s2 = _KERNELS[op.kernel], repr(op.scale**2)
+            kind, s2 = f"{_KERNELS[op.kernel]}, {int(op.less_one)}", repr(op.scale**2)
             call = self.helper("kernel")
             return [f"{call}({kind}, {parts}, {m}, {n}, {s2}, {arrays}, {x}, {y}, {spare});"], n
         if isinstance(op, ops.Gather):

@@ -23,8 +23,8 @@ _FUNCTIONS = {
     "log": "log({x})",
 }
 _KERNEL = """
-function k = kernel_(x, c, squares, s2, kind)
-% The mean over parts of k(x, centre); c is (m, n, parts).
+function k = kernel_(x, c, squares, s2, kind, one)
+% The mean over parts of k(x, centre) - one, which is 0 or 1; c is (m, n, parts).
 [m, n, parts] = size(c);
 k = zeros(size(x, 1), n);
 for p = 1:parts
@@ -40,16 +40,24 @@ for p = 1:parts
         r2 = max(xx + yy - 2 * xy, 0);
         switch kind
             case 'rbf'
-                k = k + exp(-0.5 * r2);
+                a = 0.5 * r2;
+                rest = 0;
             case 'matern12'
-                k = k + exp(-sqrt(r2));
+                a = sqrt(r2);
+                rest = 0;
             case 'matern32'
                 a = sqrt(3 * r2);
-                k = k + (1 + a) .* exp(-a);
+                rest = a;
             case 'matern52'
                 a = sqrt(5 * r2);
-                k = k + (1 + a + a .^ 2 / 3) .* exp(-a);
+                rest = a + a .^ 2 / 3;
         end
+        if one
+            v = expm1(-a);
+        else
+            v = exp(-a);
+        end
+        k = k + v + (v + one) .* rest;
     end
 end
 k = k / parts;
@@ -148,7 +156,8 @@ class _Writer:
         if isinstance(op, ops.Kernel):
             self.used.add("kernel")
             c, squares = self.array(op.centres.transpose(2, 1, 0)), self.array(op.squares)
-            return [f"{y} = kernel_({x}, {c}, {squares}, {op.scale**2!r}, '{op.kernel}');"]
+            one = int(op.less_one)
+            return [f"{y} = kernel_({x}, {c}, {squares}, {op.scale**2!r}, '{op.kernel}', {one});"]
         if isinstance(op, ops.Gather):
             self.used.add("gather")
             return [f"{y} = gather_({x}, {self.array(op.index + 1)});"]

@@ -241,19 +241,26 @@ class _Writer:
         else:
             r2 = self.node("Add", [self.plus(xx, yy), xy])
             r2 = self.node("Max", [r2, self.constant(0.0)])
-            if op.kernel == "rbf":
-                K = self.node("Exp", [self.times(r2, -0.5)])
-            else:
-                w = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[op.kernel]
-                a = self.node("Sqrt", [self.times(r2, w)])
-                K = self.node("Exp", [self.node("Neg", [a])])
-                if op.kernel != "matern12":
-                    factor = self.plus(a, 1.0)
-                    if op.kernel == "matern52":
-                        factor = self.node("Add", [factor, self.times(self.node("Mul", [a, a]), 1 / 3)])
-                    K = self.node("Mul", [factor, K])
+            K = self.radial(op, r2)
         total = self.node("ReduceSum", [K, self.integers([0])], keepdims=0)
         return total if parts == 1 else self.times(total, 1 / parts)
+
+    def radial(self, op: ops.Kernel, r2: str) -> str:
+        """Add a kernel of squared distances, or the kernel minus one."""
+        if op.kernel == "rbf":
+            a = self.times(r2, 0.5)
+        else:
+            w = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[op.kernel]
+            a = self.node("Sqrt", [self.times(r2, w)])
+        E = K = self.node("Exp", [self.node("Neg", [a])])
+        if op.less_one:  # exp(-a) - 1 = -tanh(a / 2) (exp(-a) + 1)
+            K = self.node("Mul", [self.node("Tanh", [self.times(a, -0.5)]), self.plus(E, 1.0)])
+        if op.kernel in ("rbf", "matern12"):
+            return K
+        rest = a
+        if op.kernel == "matern52":
+            rest = self.node("Add", [a, self.times(self.node("Mul", [a, a]), 1 / 3)])
+        return self.node("Add", [K, self.node("Mul", [E, rest])])
 
     def march(self, op: ops.March, xs: list[str]) -> str:
         """Add a Scan over time; its body is a graph of its own."""

@@ -142,10 +142,12 @@ class _Kernel(_Operation):
         xy = torch.matmul(parts, self.centres.transpose(1, 2)) * (s2 / m)
         xx = (parts * parts).sum(dim=2, keepdim=True) * (s2 / m)
         yy = s2 * self.squares[:, None]
-        return _kernel(op.kernel, xy, xx, yy).mean(dim=0)
+        return _kernel(op.kernel, xy, xx, yy, op.less_one).mean(dim=0)
 
 
-def _kernel(kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor) -> torch.Tensor:
+def _kernel(
+    kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor, less_one: bool
+) -> torch.Tensor:
     limits = torch.finfo(xy.dtype)
     if kernel == "relu":
         size = torch.sqrt(xx + 1) * torch.sqrt(yy + 1)
@@ -154,13 +156,14 @@ def _kernel(kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor) -
         angle = torch.acos(cosine)
         return size * (torch.sqrt(1 - cosine**2) + (torch.pi - angle) * cosine) / torch.pi
     r2 = torch.clamp(xx + yy - 2 * xy, min=limits.tiny)
+    decay = torch.expm1 if less_one else torch.exp
     if kernel == "rbf":
-        return torch.exp(-0.5 * r2)
+        return decay(-0.5 * r2)
     a = torch.sqrt({"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[kernel] * r2)
-    decay = torch.exp(-a)
+    start = decay(-a)
     if kernel == "matern12":
-        return decay
-    return (1 + a) * decay if kernel == "matern32" else (1 + a + a * a / 3) * decay
+        return start
+    return start + (start + less_one) * (a if kernel == "matern32" else a + a * a / 3)
 
 
 class _Gather(_Operation):

@@ -22,11 +22,13 @@ class Kernel(Operation):
     ----------
     centres : (parts, size, m); x holds the parts (m,) one after another.
     kernel, scale : name of the kernel, and the factor on root-mean-square distances.
+    less_one : the result is k - 1, which keeps digits that k would round away where it is nearly 1.
     """
 
     centres: np.ndarray
     kernel: str
     scale: float
+    less_one: bool = False
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -93,16 +95,20 @@ def _kernel(op: Kernel, x: np.ndarray, p: int) -> np.ndarray:
     r2 += xx
     r2 += yy
     r2 = np.maximum(r2, 0)
+    return _radial(op, r2)[0]
+
+
+def _radial(op: Kernel, r2: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the kernel at squared distances r2; a, the root of these times a factor; and ``exp(-a)``."""
     if op.kernel == "rbf":
-        return np.exp(-0.5 * r2)
-    r2 *= _ROOTS[op.kernel]
-    a = np.sqrt(r2)
-    E = np.exp(-a)
-    if op.kernel == "matern32":
-        E *= 1 + a
-    if op.kernel == "matern52":
-        E *= 1 + a + r2 / 3
-    return E
+        K = np.expm1(-0.5 * r2) if op.less_one else np.exp(-0.5 * r2)
+        return K, r2, K + 1 if op.less_one else K
+    a = np.sqrt(_ROOTS[op.kernel] * r2)
+    start = np.expm1(-a) if op.less_one else np.exp(-a)
+    E = start + 1 if op.less_one else start
+    if op.kernel == "matern12":
+        return start, a, E
+    return start + E * (a if op.kernel == "matern32" else a + a * a / 3), a, E
 
 
 def _kernel_and_factors(op: Kernel, x: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -113,19 +119,15 @@ def _kernel_and_factors(op: Kernel, x: np.ndarray, p: int) -> tuple[np.ndarray, 
         K, angle, root = _arc_cosine(xy + 1, xx + 1, yy + 1)
         return K, (1 - angle / np.pi) * unit, root / (np.pi * (xx + 1)) * unit
     r2 = np.maximum(xx + yy - 2 * xy, 0)
+    K, a, E = _radial(op, r2)
     if op.kernel == "rbf":
-        K = np.exp(-0.5 * r2)
-        D = -0.5 * K
+        D = -0.5 * E
+    elif op.kernel == "matern12":  # not differentiable at a centre: 0 there
+        D = -0.5 * np.divide(E, a, out=np.zeros_like(E), where=a != 0)
+    elif op.kernel == "matern32":
+        D = -1.5 * E
     else:
-        w = _ROOTS[op.kernel]
-        a = np.sqrt(w * r2)
-        E = np.exp(-a)
-        if op.kernel == "matern12":  # not differentiable at a centre: 0 there
-            K, D = E, -0.5 * np.divide(E, a, out=np.zeros_like(E), where=a != 0)
-        elif op.kernel == "matern32":
-            K, D = (1 + a) * E, -1.5 * E
-        else:
-            K, D = (1 + a + a * a / 3) * E, (-5 / 6) * (1 + a) * E
+        D = (-5 / 6) * (1 + a) * E
     D *= 2 * unit
     return K, -D, D
 
