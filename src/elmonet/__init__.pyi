@@ -17,6 +17,7 @@ from .errors import LargeErrorWarning as LargeErrorWarning
 from .errors import LeaveOneOutWarning as LeaveOneOutWarning
 from .errors import MissingExtra as MissingExtra
 from .errors import NotEnoughMemory as NotEnoughMemory
+from .errors import NoCompilerWarning as NoCompilerWarning
 from .errors import NumericsWarning as NumericsWarning
 from .errors import RankCollapseWarning as RankCollapseWarning
 from .errors import SamplerWarning as SamplerWarning

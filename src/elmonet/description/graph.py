@@ -43,6 +43,7 @@ class Description:
     facts : what a reader of an exported file should know, such as the expected error.
     novelty : a second list from the same input to how unlike the training inputs it is (1,), well outside
         them above 1; empty if it is not known.
+    interval : between the steps of a record in time; None for anything else.
     """
 
     operations: tuple[Operation, ...]
@@ -51,6 +52,7 @@ class Description:
     points: np.ndarray
     facts: dict[str, Any] = field(default_factory=dict)
     novelty: tuple[Operation, ...] = ()
+    interval: float | None = None
 
     @property
     def input_size(self) -> int:

@@ -1,4 +1,4 @@
-"""Writers of fitted models for other programs: torch, ONNX, C, MATLAB and Octave, and pages for browsers.
+"""Writers of fitted models for other programs: torch, ONNX, C, MATLAB and Octave, FMUs, pages for browsers.
 
 Each reads a `Description`, the model as a list of array operations; a page also shows what is `Beside` it.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from elmonet.description import Description, Graph
 from elmonet.description.operations import Kernel
 from elmonet.errors import InputError
-from elmonet.export import c_source, html_page, matlab_source, onnx_file
+from elmonet.export import c_source, fmu, html_page, matlab_source, onnx_file
 from elmonet.export.html_page import Beside
 from elmonet.store import write_bytes
 
@@ -23,6 +23,7 @@ FORMATS = {
     ".onnx": "ONNX, for onnxruntime and others",
     ".c": "C99, one file and its header; also for C++ and Fortran",
     ".m": "a function of MATLAB and Octave",
+    ".fmu": "FMI 2.0 for co-simulation, with C sources and a library for this platform",
     ".html": "a page on which inputs are drawn and outputs follow",
 }
 
@@ -39,7 +40,7 @@ def export(
     Parameters
     ----------
     description : the model as a list of array operations.
-    path : of the file: .onnx, .c (with its header .h beside it), .m or .html.
+    path : of the file: .onnx, .c (with its header .h beside it), .m, .fmu or .html.
     name : of the generated function, or title of a page; by default that of the file.
     dtype : "float64" or, for ONNX, "float32".
     beside : what a page shows besides; by default nothing.
@@ -58,6 +59,8 @@ def export(
         function = c_source.identifier(name or path.stem)
         source, header = c_source.sources(description, function, path.with_suffix(".h").name)
         written = {path: source.encode(), path.with_suffix(".h"): header.encode()}
+    elif ending == ".fmu":
+        written = {path: fmu.archive(description, c_source.identifier(name or path.stem))}
     elif ending == ".html":
         written = {path: html_page.page(_whole_kernels(description), name or path.stem, beside).encode()}
     else:
