@@ -43,6 +43,8 @@ class Description:
     facts : what a reader of an exported file should know, such as the expected error.
     novelty : a second list from the same input to how unlike the training inputs it is (1,), well outside
         them above 1; empty if it is not known.
+    half, coverage : (output_size,), typical half-widths of bands around the outputs, which hold new outputs
+        with this probability; None if they are not known.
     interval : between the steps of a record in time; None for anything else.
     """
 
@@ -52,6 +54,8 @@ class Description:
     points: np.ndarray
     facts: dict[str, Any] = field(default_factory=dict)
     novelty: tuple[Operation, ...] = ()
+    half: np.ndarray | None = None
+    coverage: float = 0.9
     interval: float | None = None
 
     @property

@@ -14,9 +14,9 @@ from elmonet.description.operations import March
 class Stepwise:
     """A free run, one step at a time.
 
-    The operations of `description` take ``[inputs now, memory]`` to ``[outputs now, what the step gives, what it
-    sees of the inputs now, the memory at rest]``. The memory is the last `past` results, oldest first, and then
-    the last `before` inputs.
+    The operations of `description` take ``[inputs now, memory]`` to ``[outputs now, result of the step, what
+    the step sees of the inputs now, memory at rest]``. The memory is the last `past` results, oldest first,
+    and then the last `before` inputs.
 
     Attributes
     ----------
@@ -70,6 +70,4 @@ def stepwise(description: Description) -> Stepwise:
         outputs=(Port("outputs, memory and rest", (graph.sizes[last],)),),
         points=np.zeros((1, 1)),
     )
-    return Stepwise(
-        one, m, description.output_size, march.past, march.outputs, march.seen - 1, march.inputs
-    )
+    return Stepwise(one, m, description.output_size, march.past, march.outputs, march.seen - 1, march.inputs)

@@ -449,7 +449,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         from elmonet.export import to_torch
 
-        return to_torch(self._fitted().description(points, steps), dtype)
+        model = self._fitted()
+        description = model.description(points, steps)
+        return to_torch(live.with_bands(self, model, description, points, steps), dtype)
 
     def export(
         self,
@@ -491,8 +493,10 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 raise InputError("an FMU of records makes one step at a time: leave out points and steps.")
             steps = 1
         description = model.description(points, steps)
-        if ending != ".html":
+        if ending == ".fmu":
             return export(description, path, dtype=dtype)
+        if ending != ".html":
+            return export(live.with_bands(self, model, description, points, steps), path, dtype=dtype)
         description = replace(description, novelty=model.described_novelty(steps))
         beside = live.beside(self, model, description, points, steps, X, y)
         return export(description, path, dtype=dtype, beside=beside)

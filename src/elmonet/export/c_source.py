@@ -138,6 +138,9 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
     """
     writer = _Writer(name)
     work = writer.function(f"void {name}(const double *x, double *y, double *work)", description.operations)
+    if description.novelty:
+        signature = f"void {name}_novelty(const double *x, double *y, double *work)"
+        work = max(work, writer.function(signature, description.novelty))
     guard = f"{name.upper()}_H"
     march = [op for op in description.operations if isinstance(op, ops.March)]
     comment = ["/*", *(f" * {line}".rstrip() for line in header_lines(description)), " */"]
@@ -163,6 +166,17 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
             f"   and {extra} parameters, as the step sees them, to the next output. */",
             f"void {name}_step(const double *x, double *y, double *work);",
         ]
+    if description.half is not None:
+        writer.data.append(_array(f"const double {name}_band", description.half))
+        head += [
+            f"/* y - band to y + band holds {description.coverage:.0%} of new outputs. */",
+            f"extern const double {name}_band[{name.upper()}_OUTPUTS];",
+        ]
+    if description.novelty:
+        head += [
+            "/* How unlike the training inputs x is; above 1, x lies well outside them. */",
+            f"void {name}_novelty(const double *x, double *novelty, double *work);",
+        ]
     head += ["#ifdef __cplusplus", "}", "#endif", "#endif", ""]
     text = ["#include <math.h>", f'#include "{header}"', ""]
     text += [code for helper, code in _HELPERS.items() if helper in writer.used]
@@ -184,11 +198,7 @@ class _Writer:
             return "0"
         name = f"{'n' if values.dtype.kind == 'i' else 'd'}{len(self.data)}"
         kind = "int" if values.dtype.kind == "i" else "double"
-        numbers = [repr(value) for value in values.ravel().tolist()]
-        lines = [", ".join(numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
-        self.data.append(
-            f"static const {kind} {name}[{max(1, len(numbers))}] = {{\n" + ",\n".join(lines or ["0"]) + "};"
-        )
+        self.data.append(_array(f"static const {kind} {name}", values))
         return name
 
     def function(self, signature: str, operations: Sequence[Operation]) -> int:
@@ -275,6 +285,13 @@ class _Writer:
             "    }",
             "}",
         ], size + scratch
+
+
+def _array(declared: str, values: np.ndarray) -> str:
+    """Return the definition of an array."""
+    numbers = [repr(value).replace("inf", "INFINITY") for value in values.ravel().tolist()]
+    lines = [", ".join(numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
+    return f"{declared}[{max(1, len(numbers))}] = {{\n" + ",\n".join(lines or ["0"]) + "};"
 
 
 def _allocated(operations: Sequence[Operation]) -> tuple[dict[int, str], int]:

@@ -28,6 +28,7 @@ from elmonet.export import c_source
 from elmonet.export.names import in_comment, record, unique_identifiers
 
 _COMPILERS = ("cc", "gcc", "clang")
+_NO_NAME = "FMI 2.0 has no name for this platform"
 _LIBRARIES = {  # FMI 2.0 knows no others
     ("linux", "x86_64"): ("linux64", ".so"),
     ("darwin", "x86_64"): ("darwin64", ".dylib"),
@@ -90,8 +91,7 @@ def _library(sources: dict[str, str], name: str) -> dict[str, bytes]:
     system = _LIBRARIES.get((sys.platform, platform.machine().lower()))
     compiler = next((found for own in _COMPILERS if (found := shutil.which(own))), None)
     if system is None or compiler is None:
-        why = "there is no C compiler (cc, gcc or clang)" if system else "FMI 2.0 has no name for this platform"
-        _without_library(why)
+        _without_library(f"there is no C compiler ({', '.join(_COMPILERS)})" if system else _NO_NAME)
         return {}
     folder, ending = system
     with tempfile.TemporaryDirectory() as place:
@@ -112,8 +112,8 @@ def _library(sources: dict[str, str], name: str) -> dict[str, bytes]:
 
 def _without_library(why: str) -> None:
     warn(
-        f"the FMU holds C sources and no library: {why}. Programs that import FMUs with sources compile them; "
-        "for others, export where there is a compiler.",
+        f"the FMU holds C sources and no library: {why}. Some programs compile the sources on import; for "
+        "others, export where there is a compiler.",
         NoCompilerWarning,
     )
 

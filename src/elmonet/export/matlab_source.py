@@ -86,11 +86,21 @@ end
 def source(description: Description, name: str) -> str:
     """Return the text of a function file of this name."""
     writer = _Writer()
-    writer.function(f"y = {name}(x)", description.operations, main=True)
+    results, more = "y", []
+    if description.novelty:
+        writer.function("y = novelty_(x, P)", description.novelty)
+    if description.half is not None or description.novelty:
+        results = "[y, half, novelty]" if description.novelty else "[y, half]"
+        half = "[]" if description.half is None else writer.array(description.half)
+        more = [f"half = {half};"]
+    if description.novelty:
+        more += ["if nargout > 2", "    novelty = novelty_(x, P);", "end"]
+    writer.function(f"{results} = {name}(x)", description.operations, more, main=True)
     comment = [f"% {line}".rstrip() for line in header_lines(description)]
     usage = [
         f"%   y = {name}(x)",
         f"% x is (n, {description.input_size}), one case in each row; y is (n, {description.output_size}).",
+        *_about_more(description, name),
         "%",
     ]
     signature, *rest = writer.functions[-1]
@@ -98,6 +108,22 @@ def source(description: Description, name: str) -> str:
     others = [line for lines in writer.functions[:-1] for line in lines]
     text = [signature, *usage, *comment, *rest, *others, *parameters]
     return "\n".join(text) + "".join(code for key, code in _HELPERS.items() if key in writer.used)
+
+
+def _about_more(description: Description, name: str) -> list[str]:
+    """Return comments about bands and novelty."""
+    lines = []
+    if description.half is not None:
+        lines += [
+            f"%   [y, half] = {name}(x)",
+            f"% y - half to y + half holds {description.coverage:.0%} of new outputs.",
+        ]
+    if description.novelty:
+        lines += [
+            f"%   [y, half, novelty] = {name}(x)",
+            "% novelty (n, 1) tells how unlike the training inputs x is; above 1, x lies well outside them.",
+        ]
+    return lines
 
 
 _HELPERS = {"kernel": _KERNEL, "rows": _ROWS, "gather": _GATHER}
@@ -127,8 +153,10 @@ class _Writer:
         self.data.append(f"    ], '%f'), {', '.join(map(str, shape)) if len(shape) > 1 else shape[0]});")
         return f"P{{{self.count}}}"
 
-    def function(self, signature: str, operations: Sequence[Operation], main: bool = False) -> None:
-        """Add a function of a list of operations."""
+    def function(
+        self, signature: str, operations: Sequence[Operation], more: Sequence[str] = (), main: bool = False
+    ) -> None:
+        """Add a function of a list of operations, and of more lines after them."""
         lines = [f"function {signature}"]
         if main:
             lines += ["persistent P;", "if isempty(P)", "    P = parameters_();", "end"]
@@ -136,7 +164,7 @@ class _Writer:
             xs = ["x" if own == 0 else f"v{own}" for own in op.sources]
             y = "y" if i == len(operations) - 1 else f"v{i + 1}"
             lines += self.code(op, xs, y)
-        self.functions.append([*lines, "end", ""])
+        self.functions.append([*lines, *more, "end", ""])
 
     def code(self, op: Operation, xs: list[str], y: str) -> list[str]:
         """Return the lines of one operation."""

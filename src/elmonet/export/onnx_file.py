@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,17 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
         writer.node("Reshape", [own, writer.integers([-1, *port.shape])], output=name)
         at += port.size
 
+    more = []
+    for name, port, half in _bands(description, results, given):
+        writer.node("Identity", [writer.numbers(half, dtype)], output=name)
+        more.append(helper.make_tensor_value_info(name, kind, list(port.shape)))
+    if description.novelty:
+        (name,) = unique_identifiers([Port("novelty", ())], [*given, *results, *(own.name for own in more)])
+        found = writer.operations(description.novelty, x)
+        found = found if inside == dtype else writer.node("Cast", [found], to=kind)
+        writer.node("Reshape", [found, writer.integers([-1])], output=name)
+        more.append(helper.make_tensor_value_info(name, kind, ["N"]))
+
     def infos(names: list[str], ports: Sequence[Port]) -> list[Any]:
         pairs = zip(names, ports, strict=True)
         return [helper.make_tensor_value_info(name, kind, ["N", *port.shape]) for name, port in pairs]
@@ -56,7 +67,7 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
         writer.nodes,
         "operator",
         infos(given, description.inputs),
-        infos(results, description.outputs),
+        infos(results, description.outputs) + more,
         writer.constants,
     )
     model = helper.make_model(
@@ -69,6 +80,20 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
     helper.set_model_props(model, named)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def _bands(
+    description: Description, results: list[str], given: list[str]
+) -> Iterator[tuple[str, Port, np.ndarray]]:
+    """Return name, port and half-widths of the band of each output, if they are known."""
+    if description.half is None:
+        return
+    ports = [
+        Port(f"{name}_band", port.shape) for name, port in zip(results, description.outputs, strict=True)
+    ]
+    names = unique_identifiers(ports, [*given, *results])
+    for name, (port, half) in zip(names, description.split(description.half[None], ports), strict=True):
+        yield name, port, half[0]
 
 
 class _Writer:
@@ -92,8 +117,12 @@ class _Writer:
 
     def constant(self, values: Any) -> str:
         """Add numbers of the precision of the model."""
+        return self.numbers(values, self.dtype.name)
+
+    def numbers(self, values: Any, dtype: str) -> str:
+        """Add numbers of a precision."""
         name = self._name()
-        array = np.ascontiguousarray(values, self.dtype)
+        array = np.asarray(values, dtype, order="C")
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 

@@ -36,19 +36,46 @@ class Operator(nn.Module):
     unless you make parameters of them.
     """
 
+    half_widths: Any
+
     def __init__(self, description: Description) -> None:
         super().__init__()
         self.inputs = [(port.name, port.shape) for port in description.inputs]
         self.outputs = [(port.name, port.shape) for port in description.outputs]
         self.register_buffer("points", torch.from_numpy(np.array(description.points, np.float64)))
         self.steps = _Operations(description.operations)
+        self.coverage = description.coverage
+        half = None if description.half is None else torch.from_numpy(np.array(description.half, np.float64))
+        self.register_buffer("half_widths", half)
+        self.unlike = _Operations(description.novelty) if description.novelty else None
 
     def forward(self, u: Any) -> Any:
         """Return the outputs of inputs."""
+        return self._shaped(self.steps(self._flat(u)))
+
+    def band(self) -> Any:
+        """Return half-widths of bands around predictions, which hold new outputs with probability `coverage`.
+
+        They are typical ones, the same for all inputs: (...), in the shapes of one output.
+        """
+        if self.half_widths is None:
+            raise InputError("the errors of this model are not known: it has no bands.")
+        found = self._shaped(self.half_widths[None])
+        return {name: part[0] for name, part in found.items()} if isinstance(found, dict) else found[0]
+
+    def novelty(self, u: Any) -> Any:
+        """Return how unlike the training inputs each is, (N,); above 1, it lies well outside them."""
+        if self.unlike is None:
+            raise InputError("the novelty of inputs is not known for this model.")
+        return self.unlike(self._flat(u))[:, 0]
+
+    def _flat(self, u: Any) -> Any:
         parts = [u[name] for name, _ in self.inputs] if isinstance(u, dict) else [u]
         if len(parts) != len(self.inputs):
             raise InputError(f"give a dictionary with {', '.join(name for name, _ in self.inputs)}.")
-        y = self.steps(torch.cat([part.reshape(part.shape[0], -1) for part in parts], dim=1))
+        return torch.cat([part.reshape(part.shape[0], -1) for part in parts], dim=1)
+
+    def _shaped(self, y: Any) -> Any:
         sizes = [int(np.prod(shape)) for _, shape in self.outputs]
         split = torch.split(y, sizes, dim=1)
         found = {

@@ -123,7 +123,7 @@ class InfiniteWidth(FeatureMap):
             self._keep(self._parts(self.centres_), self.factor_)
 
     def _keep(self, centre_parts: np.ndarray, factor: np.ndarray) -> None:
-        """Keep the centres' parts, their Cholesky factor, and the features of a kernel that is 1 throughout."""
+        """Keep the parts of the centres, the Cholesky factor, and the features if the kernel were 1."""
         self._centre_parts, self.factor_ = np.ascontiguousarray(centre_parts), factor
         self._of_ones = solve_lower(factor, np.ones((len(factor), 1)))[:, 0]
 
@@ -269,7 +269,7 @@ class Products:
 
 
 def kernel_matrix(kernel: str, scale: float, products: Products, less_one: bool = False) -> np.ndarray:
-    """Return K (n, n') of the functions with these mean products; K - 1, where asked, without cancellation."""
+    """Return K (n, n') of the functions with these mean products, or K - 1 without cancellation."""
     xy, xx, yy, s2 = products.xy, products.xx, products.yy, scale**2
     if kernel == "relu":
         return _arc_cosine(s2 * xy + 1, np.sqrt(s2 * xx + 1), np.sqrt(s2 * yy + 1))
