@@ -21,7 +21,9 @@ _Points = Annotated[
 
 def export(
     model: console.ModelFile,
-    out: Annotated[Path, console.out_option("File to write: .onnx, .c (with a header .h beside it), .m or .fmu.")],
+    out: Annotated[
+        Path, console.out_option("File to write: .onnx, .c (with a header .h beside it), .m or .fmu.")
+    ],
     points: _Points = None,
     single: Annotated[
         bool, typer.Option("--float32", help="ONNX with inputs and outputs in single precision.")
