@@ -163,8 +163,7 @@ def _model_description(description: Description, name: str, guid: str, sources: 
                     variability="continuous",
                     description=in_comment(port.name),
                 )
-                start = {"start": "0"} if causality == "input" else {}
-                ElementTree.SubElement(variable, "Real", **start)
+                ElementTree.SubElement(variable, "Real", {"start": "0"} if causality == "input" else {})
                 count += 1
     structure = ElementTree.SubElement(root, "ModelStructure")
     for kind in ("Outputs", "InitialUnknowns"):
