@@ -1,16 +1,17 @@
 """One prediction in Python, torch, onnxruntime and C, in one run; a marching step in C; gradients.
 
-    python benchmarks/export.py [agree]
+    python benchmarks/export.py
+    python benchmarks/export.py agree [problem ...]
 
-CPU seconds of one thread, medians; agreement of exports with `predict`, relative to the largest output,
-beside how much `predict` itself changes if each function is predicted alone. `agree` adds the automatic
-choice on all problems.
+CPU seconds of one thread, medians. `agree`: agreement of exports of the automatic choice with `predict`,
+relative to the largest output, beside how much `predict` itself changes if each function is predicted alone.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,17 +31,16 @@ from elmonet.marching.step import Series, Settings, Step
 def seconds(work, least=0.2):
     """Return the median CPU seconds of one call."""
     work()
-    times = []
-    while sum(times) < least or len(times) < 5:
-        count, begin = 1, process_time()
-        while True:
-            for _ in range(count):
-                work()
-            took = process_time() - begin
-            if took > 2e-3:
-                break
-            count, begin = 4 * count, process_time()
-        times.append(took / count)
+    times, count, begin = [], 1, process_time()
+    while len(times) < 5 or process_time() - begin < least:
+        start = process_time()
+        for _ in range(count):
+            work()
+        took = process_time() - start
+        if took > 2e-3:
+            times.append(took / count)
+        else:
+            count *= 4
     return float(np.median(times))
 
 
@@ -155,51 +155,86 @@ def recovered_source(model, u, s):
     print(f"differences {slow:.3f} s (loss {differences.fun:.3e}): {slow / fast:.0f} times as fast")
 
 
-def agreement(folder):
+PROBLEMS = {
+    **{
+        name: (getattr(problems, name), 200, 20)
+        for name in (
+            "antiderivative",
+            "nonlinear_ode",
+            "burgers",
+            "darcy",
+            "darcy_two_valued",
+            "inverse_source",
+        )
+    },
+    "burgers_steps": (problems.burgers_steps, 20, 4),
+    **{name: (getattr(problems, name), 10, 10) for name in ("bouc_wen", "duffing", "tanks")},
+}
+
+
+def in_onnxruntime(model, u, folder, dtype):
     import onnxruntime
+
+    model.export(Path(folder) / "a.onnx", dtype=dtype)
+    session = onnxruntime.InferenceSession(Path(folder) / "a.onnx", providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: u.astype(dtype)})[0]
+
+
+def in_c(model, x, size, folder, name):
+    library, header = c_function(model, folder, f"a_{name}")
+    work, y = np.empty(int(re.search(r"_WORK (\d+)", header)[1])), np.empty((len(x), size))
+    for row, out in zip(np.ascontiguousarray(x), y, strict=True):
+        getattr(library, f"a_{name}")(pointer(row), pointer(out), pointer(work))
+    return y
+
+
+def in_octave(model, x, folder):
+    model.export(Path(folder) / "a.m")
+    np.savetxt(Path(folder) / "x.txt", x, fmt="%.17g")
+    code = (
+        "y = a(load('x.txt')); f = fopen('y.txt', 'w'); "
+        "fprintf(f, [repmat('%.17g ', 1, columns(y)) '\\n'], y.'); fclose(f);"
+    )
+    subprocess.run(["octave-cli", "--norc", "--eval", code], cwd=folder, check=True, capture_output=True)
+    return np.loadtxt(Path(folder) / "y.txt", ndmin=2)
+
+
+def agreement(folder, names):
     import torch
 
-    makers = {
-        "antiderivative": lambda: problems.antiderivative(200, 20),
-        **{
-            name: lambda name=name: getattr(problems, name)(200, 20)
-            for name in ("nonlinear_ode", "burgers", "darcy", "inverse_source")
-        },
-    }
-    print("Agreement with predict:       alone | torch, onnxruntime, onnx float32, C")
-    for name, make in makers.items():
+    print("Agreement with predict:                   alone | torch, onnxruntime, C, Octave | onnx float32")
+    for name in names:
+        make, n_train, n_test = PROBLEMS[name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            data = make()
+            data = make(n_train, n_test)
             model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
             u = np.asarray(data.u_test)
             around = Linearised(model, model._fitted(), u)
             expected = np.asarray(model.predict(u)).reshape(len(u), -1)
             alone = np.stack([np.asarray(model.predict(u[i : i + 1])).ravel() for i in range(len(u))])
-        found = [model.to_torch()(torch.from_numpy(u)).numpy()]
-        for dtype in ("float64", "float32"):
-            model.export(Path(folder) / "a.onnx", dtype=dtype)
-            session = onnxruntime.InferenceSession(
-                Path(folder) / "a.onnx", providers=["CPUExecutionProvider"]
-            )
-            found.append(session.run(None, {"u": u.astype(dtype)})[0])
-        library, header = c_function(model, folder, f"a_{name}")
-        work = np.empty(int(re.search(r"_WORK (\d+)", header)[1]))
-        y = np.empty_like(expected)
-        for row, out in zip(np.ascontiguousarray(around.x), y, strict=True):
-            getattr(library, f"a_{name}")(pointer(row), pointer(out), pointer(work))
-        found.append(y)
+            # Single precision rounds the inputs: what matters is the same prediction for the same inputs.
+            rounded = np.asarray(model.predict(u.astype("float32").astype(float))).reshape(expected.shape)
+            found = [
+                model.to_torch()(torch.from_numpy(u)).numpy(),
+                in_onnxruntime(model, u, folder, "float64"),
+                in_c(model, around.x, expected.shape[1], folder, name),
+            ]
+            if shutil.which("octave-cli"):
+                found.append(in_octave(model, around.x, folder))
+            single = in_onnxruntime(model, u, folder, "float32").reshape(expected.shape)
         size = np.abs(expected).max()
         errors = [f"{np.abs(own.reshape(expected.shape) - expected).max() / size:.1e}" for own in found]
-        print(
-            f"{name:20} {type(model.best_model_).__name__:20} {np.abs(alone - expected).max() / size:.1e} | ",
-            *errors,
-        )
+        changed = f"{np.abs(alone - expected).max() / size:.1e}"
+        last = f"{np.abs(single - rounded).max() / size:.1e}"
+        kind = type(model.best_model_).__name__
+        print(f"{name:18} {kind:20} {changed} |", *errors, "|", last, flush=True)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        recovered_source(*one_prediction(folder))
-        marching_step(folder)
         if "agree" in sys.argv[1:]:
-            agreement(folder)
+            agreement(folder, sys.argv[2:] or PROBLEMS)
+        else:
+            recovered_source(*one_prediction(folder))
+            marching_step(folder)

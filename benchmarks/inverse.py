@@ -1,6 +1,7 @@
 """Inverse problems: the source of a reaction-diffusion equation from noisy data, and calibration on the ODE.
 
-    python benchmarks/inverse.py [cases] [calibration]
+    python benchmarks/inverse.py source [cases] [pairs]
+    python benchmarks/inverse.py calibration [cases] [pairs]
 
 Errors and coverage of `invert`, which inverts the learned forward operator, beside an operator that learns
 the inverse from the same pairs (as the paper does), with noise of 1 % of the outputs' root mean square. Then
@@ -18,11 +19,12 @@ import numpy as np
 from scipy.stats import chisquare
 
 from elmonet import AutoELMDeepONet, problems, relative_l2
+from elmonet.prior import Prior
 
 COVERAGES = (0.5, 0.8, 0.95)
 
 
-def inverse_source(cases, noise=0.01, n_train=500):
+def inverse_source(cases, n_train=500, noise=0.01):
     # The problem's inputs are what is measured, its outputs the source: turned around, the forward operator.
     data = problems.inverse_source(n_train, cases)
     source, seen = data.s_train, data.u_train
@@ -65,13 +67,10 @@ def show(name, error, inside, took):
     print(f"  {name:16} error {error:.2%}   coverage {shares}   {took:.2f} s each")
 
 
-def calibration(cases, sigma=0.02, samples=99):
-    data = problems.nonlinear_ode(500, 10)
+def calibration(cases, n_train=500, sigma=0.02, samples=99):
+    data = problems.nonlinear_ode(n_train, 10)
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    from elmonet.estimators.inverse import _training_inputs
-    from elmonet.prior import Prior
-
-    prior = Prior.learned(model.inputs_, _training_inputs(model._fitted()))
+    prior = Prior.learned(model.inputs_, model._fitted().training_inputs())
     errors = model._fitted().left_out_errors()
     rng = np.random.default_rng(1)
     x = prior.inputs(rng.standard_normal((cases, prior.directions)))
@@ -90,9 +89,7 @@ def calibration(cases, sigma=0.02, samples=99):
 
 
 if __name__ == "__main__":
-    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    what, *numbers = sys.argv[1:] or ["source"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if "calibration" not in sys.argv:
-            inverse_source(cases)
-        calibration(cases)
+        {"source": inverse_source, "calibration": calibration}[what](*map(int, numbers or ["200"]))

@@ -140,6 +140,7 @@ def test_wrong_measurements_are_refused(nonlinear, linear):
         ({"s": y * np.nan, "noise": 0.1}, "no measurement"),
         ({"s": y, "noise": 0.0}, "standard deviation"),
         ({"s": y, "noise": -1.0}, "standard deviation"),
+        ({"s": y, "noise": "2 %"}, "standard deviation"),
         ({"s": y, "noise": 0.1, "prior": (0.0, -1.0)}, "low must be below"),
         ({"s": y, "noise": 0.1, "prior": (MEAN, -COVARIANCE)}, "positive semi-definite"),
         ({"s": y, "noise": 0.1, "prior": {"q": (0, 1)}}, "'q'"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, ELMDeepONet, InputError, Legendre, Linear, Ridge
+from elmonet import AutoELMDeepONet, ELMDeepONet, InfiniteWidth, InputError, Legendre, Linear, Ridge
 from elmonet.description import Description, Graph, Port
 from elmonet.prior import Prior
 from elmonet.sensitivity import sensitivity
@@ -78,6 +78,56 @@ def test_a_linear_operator_of_a_function_and_a_number():
     every = model.sensitivity(n=4096, directions=3, random_state=0)
     parts = sum(every.first_overall[f"u direction {i}"] for i in (1, 2, 3))
     assert parts == pytest.approx(every.first_overall["u"], abs=0.01)
+
+
+@pytest.mark.numerics
+def test_gaussian_kernels_have_a_closed_form(monkeypatch):
+    """Two numbers, against quadrature of the predictions on a tensor grid, and against sampling."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (60, 2)), np.array([0.0, 1.0])
+    s = np.sin(2 * X[:, :1]) + X[:, 1:] ** 2 * y + X.prod(axis=1, keepdims=True)
+    branch = Linear() + InfiniteWidth("rbf", 1.5)
+    model = ELMDeepONet(branch, Legendre(1), Ridge(1e-4)).fit({"a": X[:, 0], "b": X[:, 1]}, s, points=y)
+    bounds = {"a": (-1.0, 1.0), "b": (-1.0, 1.0)}
+    found = model.sensitivity(bounds)
+    assert found.evaluations == 0
+    v, w = np.polynomial.legendre.leggauss(40)
+    grid = np.stack(np.meshgrid(v, v, indexing="ij"), axis=-1).reshape(-1, 2)
+    values, w = model.predict({"a": grid[:, 0], "b": grid[:, 1]}).reshape(40, 40, 2), w / 2
+    mean = np.einsum("i,j,ijk->k", w, w, values)
+    variance = np.einsum("i,j,ijk->k", w, w, (values - mean) ** 2)
+    of_a = np.einsum("i,ik->k", w, (np.einsum("j,ijk->ik", w, values) - mean) ** 2)
+    of_b = np.einsum("j,jk->k", w, (np.einsum("i,ijk->jk", w, values) - mean) ** 2)
+    np.testing.assert_allclose(found.variance, variance, rtol=1e-7)
+    np.testing.assert_allclose(found.first["a"], of_a / variance, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found.total["a"], 1 - of_b / variance, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found.total["b"], 1 - of_a / variance, rtol=0, atol=1e-7)
+    monkeypatch.setattr("elmonet.separable._ROUNDING", 0.0)  # as if rounding spoilt it
+    sampled = model.sensitivity(bounds, n=4096, random_state=0)
+    assert sampled.evaluations == 4096 * 4
+    np.testing.assert_allclose(sampled.first["a"], found.first["a"], rtol=0, atol=5e-3)
+
+
+@pytest.mark.numerics
+def test_a_gaussian_kernel_of_a_function():
+    """Whole functions have a closed form: against correlations of predictions that share an input."""
+    rng = np.random.default_rng(1)
+    t = np.linspace(0, 1, 9)
+    u = rng.normal(size=(80, 3)) @ np.stack([np.ones(9), t, np.sin(4 * t)])
+    k = rng.uniform(0, 2, 80)
+    s = np.tanh(u.mean(axis=1) + k)[:, None] + 0 * t[:2]
+    model = ELMDeepONet(InfiniteWidth("rbf", 0.7), Legendre(1), Ridge(1e-3))
+    model.fit({"u": u, "k": k}, s, points=t[:2])
+    found = model.sensitivity(directions=0)
+    assert found.evaluations == 0
+    description = model._fitted().description()
+    prior = Prior.learned(model.inputs_, model._fitted().training_inputs())
+    z = np.random.default_rng(2).normal(size=(2, 20_000, prior.directions))
+    for name, columns in (("u", slice(0, 3)), ("k", slice(3, 4))):
+        mixed = z[1].copy()
+        mixed[:, columns] = z[0][:, columns]
+        first, second = (description(prior.inputs(own))[:, 0] for own in (z[0], mixed))
+        assert found.first_overall[name] == pytest.approx(np.corrcoef(first, second)[0, 1], abs=0.025)
 
 
 def test_wrong_arguments_are_refused():

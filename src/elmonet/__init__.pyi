@@ -16,6 +16,7 @@ from .errors import InterpolationThresholdWarning as InterpolationThresholdWarni
 from .errors import LargeErrorWarning as LargeErrorWarning
 from .errors import LeaveOneOutWarning as LeaveOneOutWarning
 from .errors import MissingExtra as MissingExtra
+from .errors import NoCompilerWarning as NoCompilerWarning
 from .errors import NotEnoughMemory as NotEnoughMemory
 from .errors import NumericsWarning as NumericsWarning
 from .errors import RankCollapseWarning as RankCollapseWarning

@@ -79,6 +79,10 @@ class SamplerWarning(NumericsWarning):
     """Samples of a posterior that have not converged."""
 
 
+class NoCompilerWarning(UserWarning):
+    """An FMU without a library for this platform: there was no C compiler."""
+
+
 class TimeBudgetWarning(UserWarning):
     """A time budget left a part of the data unused."""
 

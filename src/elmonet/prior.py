@@ -160,9 +160,7 @@ def _by_name(given: Any, names: Sequence[str]) -> dict[str, Any]:
         return {names[0]: given}
     unknown = [str(name) for name in given if str(name) not in names]
     if unknown:
-        raise InputError(
-            f"prior names the input {unknown[0]!r}; the inputs are {', '.join(map(repr, names))}."
-        )
+        raise InputError(f"there is no input {unknown[0]!r}; the inputs are {', '.join(map(repr, names))}.")
     return {str(name): own for name, own in given.items()}
 
 

@@ -17,6 +17,7 @@ from elmonet import (
     Legendre,
     Linear,
     MarchingELMDeepONet,
+    Ridge,
     Several,
     Sinusoid,
 )
@@ -130,7 +131,9 @@ def test_onnx_in_single_precision(name, tmp_path):
     assert_agrees(in_onnxruntime(model.description, model.x, tmp_path, "float32"), expected, 1e-5)
 
 
-@pytest.mark.parametrize("name", ["SLFN gelu", "patches", "amplitude", "layers", "record without feedback"])
+@pytest.mark.parametrize(
+    "name", ["SLFN gelu", "kernel matern52", "patches", "amplitude", "layers", "record without feedback"]
+)
 def test_octave(name, tmp_path):
     model, expected = around(name)
     assert_agrees(in_octave(model.description, model.x, tmp_path), expected, 1e-10)
@@ -146,6 +149,34 @@ def test_exports_at_other_points(name, tmp_path):
     expected = np.hstack([part.reshape(4, -1) for part in parts])
     assert_agrees(model_at.description(model_at.x), expected, 1e-12)
     assert_agrees(in_onnxruntime(model_at.description, model_at.x, tmp_path), expected, 1e-10)
+
+
+@cache
+def nearly_one(kernel, scale):
+    """Return a model, inputs and predictions: its kernel is nearly 1, with large coefficients that cancel."""
+    own, t = np.random.default_rng(1), np.linspace(0, 1, 40)
+    modes = np.stack([np.cos(np.pi * i * t) / np.sqrt(1 + i) for i in range(25)])
+    X, some = own.normal(size=(150, 25)) @ modes, own.normal(size=(4, 25)) @ modes
+    model = operator(Linear() + InfiniteWidth(kernel, scale), solver=Ridge(1e-20))
+    model.fit(X, np.cumsum(np.sin(X), axis=1) / 40, points=t)
+    return model, some, model.predict(some)
+
+
+@pytest.mark.parametrize("run", [*RUNS.values(), in_octave])
+@pytest.mark.parametrize(("kernel", "scale"), [("rbf", 0.1), ("matern52", 0.05)])
+def test_kernels_that_are_nearly_one_keep_their_digits(kernel, scale, run, tmp_path):
+    model, some, expected = nearly_one(kernel, scale)
+    description = model._fitted().description()
+    largest = max(np.abs(op.matrix).max() for op in description.operations if hasattr(op, "matrix"))
+    assert largest > 1e4
+    assert_agrees(run(description, some, tmp_path), expected, 1e-10)
+
+
+@pytest.mark.numerics
+@pytest.mark.parametrize(("kernel", "scale"), [("rbf", 0.1), ("matern52", 0.05)])
+def test_a_function_is_predicted_alone_as_among_others(kernel, scale):
+    model, some, expected = nearly_one(kernel, scale)
+    assert_agrees(np.vstack([model.predict(own[None]) for own in some]), expected, 1e-10)
 
 
 def test_torch_differentiates_like_jvp():

@@ -7,8 +7,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from elmonet import SLFN, ELMDeepONet, FeatureMap, InputError
+from elmonet import SLFN, ELMDeepONet, InputError
 from elmonet.export.names import identifier, in_comment
+from elmonet.features import FeatureMap
 
 from .conftest import COMPILER, STRICT, in_c, in_octave, in_onnxruntime, in_torch
 

@@ -21,7 +21,9 @@ _Points = Annotated[
 
 def export(
     model: console.ModelFile,
-    out: Annotated[Path, console.out_option("File to write: .onnx, .c (with a header .h beside it) or .m.")],
+    out: Annotated[
+        Path, console.out_option("File to write: .onnx, .c (with a header .h beside it), .m or .fmu.")
+    ],
     points: _Points = None,
     single: Annotated[
         bool, typer.Option("--float32", help="ONNX with inputs and outputs in single precision.")
@@ -31,7 +33,7 @@ def export(
     ] = None,
     json: Annotated[bool, console.json_option("wrote, inputs, outputs")] = False,
 ) -> None:
-    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB or Octave.
+    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB or Octave, FMU.
 
     The points of the outputs are fixed in the file. Nothing of elmonet is needed to use it.
 

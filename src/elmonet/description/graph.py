@@ -43,6 +43,9 @@ class Description:
     facts : what a reader of an exported file should know, such as the expected error.
     novelty : a second list from the same input to how unlike the training inputs it is (1,), well outside
         them above 1; empty if it is not known.
+    half, coverage : (output_size,), typical half-widths of bands around the outputs, which hold new outputs
+        with this probability; None if they are not known.
+    interval : between the steps of a record in time; None for anything else.
     """
 
     operations: tuple[Operation, ...]
@@ -51,6 +54,9 @@ class Description:
     points: np.ndarray
     facts: dict[str, Any] = field(default_factory=dict)
     novelty: tuple[Operation, ...] = ()
+    half: np.ndarray | None = None
+    coverage: float = 0.9
+    interval: float | None = None
 
     @property
     def input_size(self) -> int:
@@ -147,7 +153,8 @@ class Graph:
         self.operations: list[Operation] = []
         self.sizes = [size]
 
-    def _add(self, op: Operation) -> int:
+    def add(self, op: Operation) -> int:
+        """Add an operation; return the number of its value."""
         self.operations.append(op)
         self.sizes.append(op.size)
         return len(self.operations)
@@ -157,7 +164,7 @@ class Graph:
         A = np.ascontiguousarray(matrix, np.float64)
         assert A.shape[1] * rows == self.sizes[x], (A.shape, rows, self.sizes[x])
         b = None if shift is None else np.asarray(shift, np.float64).ravel()
-        return self._add(ops.Affine(sources=(x,), size=len(A) * rows, matrix=A, shift=b, rows=rows))
+        return self.add(ops.Affine(sources=(x,), size=len(A) * rows, matrix=A, shift=b, rows=rows))
 
     def scale(self, x: int, factor: Any = 1.0, before: Any = None, after: Any = None, rows: int = 1) -> int:
         """Add ``(x - before) * factor + after`` for each of some rows of x; nothing, if that is x."""
@@ -169,21 +176,25 @@ class Graph:
         before, after = (None if part is None or not part.any() else part for part in (before, after))
         if before is None and after is None and np.all(factor == 1):
             return x
-        return self._add(
+        return self.add(
             ops.Scale(sources=(x,), size=self.sizes[x], factor=factor, before=before, after=after, rows=rows)
         )
 
     def elementwise(self, x: int, function: str) -> int:
         """Add a function of each value."""
         assert function in ops.FUNCTIONS
-        return self._add(ops.Elementwise(sources=(x,), size=self.sizes[x], function=function))
+        return self.add(ops.Elementwise(sources=(x,), size=self.sizes[x], function=function))
 
-    def kernel(self, x: int, centres: np.ndarray, kernel: str, scale: float) -> int:
-        """Add the kernel of x with centres (parts, count, m)."""
+    def kernel(
+        self, x: int, centres: np.ndarray, kernel: str, scale: float, *, less_one: bool = False
+    ) -> int:
+        """Add the kernel of x with centres (parts, count, m), or the kernel minus one."""
         c = np.ascontiguousarray(centres, np.float64)
         assert c.shape[0] * c.shape[2] == self.sizes[x]
-        return self._add(
-            ops.Kernel(sources=(x,), size=c.shape[1], centres=c, kernel=kernel, scale=float(scale))
+        return self.add(
+            ops.Kernel(
+                sources=(x,), size=c.shape[1], centres=c, kernel=kernel, scale=float(scale), less_one=less_one
+            )
         )
 
     def gather(self, x: int, index: Any) -> int:
@@ -193,7 +204,7 @@ class Graph:
         assert index.max(initial=-1) < size
         if len(index) == size and np.array_equal(index, np.arange(size)):
             return x
-        return self._add(ops.Gather(sources=(x,), size=len(index), index=index, width=size))
+        return self.add(ops.Gather(sources=(x,), size=len(index), index=index, width=size))
 
     def part(self, x: int, start: int, end: int) -> int:
         """Add a stretch of x."""
@@ -204,35 +215,35 @@ class Graph:
         if len(xs) == 1:
             return xs[0]
         sizes = tuple(self.sizes[x] for x in xs)
-        return self._add(ops.Concat(sources=tuple(xs), size=sum(sizes), sizes=sizes))
+        return self.add(ops.Concat(sources=tuple(xs), size=sum(sizes), sizes=sizes))
 
     def sum(self, xs: Sequence[int]) -> int:
         """Add the sum of values."""
         assert len({self.sizes[x] for x in xs}) == 1
-        return xs[0] if len(xs) == 1 else self._add(ops.Sum(sources=tuple(xs), size=self.sizes[xs[0]]))
+        return xs[0] if len(xs) == 1 else self.add(ops.Sum(sources=tuple(xs), size=self.sizes[xs[0]]))
 
     def product(self, xs: Sequence[int]) -> int:
         """Add the product of values."""
         found = xs[0]
         for x in xs[1:]:
             assert self.sizes[x] == self.sizes[found]
-            found = self._add(ops.Product(sources=(found, x), size=self.sizes[x]))
+            found = self.add(ops.Product(sources=(found, x), size=self.sizes[x]))
         return found
 
     def constant(self, values: Any) -> int:
         """Add values that do not depend on the input."""
         values = np.array(np.ravel(values), np.float64)
-        return self._add(ops.Constant(sources=(0,), size=len(values), values=values))
+        return self.add(ops.Constant(sources=(0,), size=len(values), values=values))
 
     def clip(self, x: int, low: Any, high: Any) -> int:
         """Add limits."""
         size = self.sizes[x]
         low, high = (np.array(np.broadcast_to(np.ravel(end), size), np.float64) for end in (low, high))
-        return self._add(ops.Clip(sources=(x,), size=size, low=low, high=high))
+        return self.add(ops.Clip(sources=(x,), size=size, low=low, high=high))
 
     def amplitude(self, x: int) -> int:
         """Add ``x / a`` and ``log a``, a being the largest size."""
-        return self._add(ops.Amplitude(sources=(x,), size=self.sizes[x] + 1))
+        return self.add(ops.Amplitude(sources=(x,), size=self.sizes[x] + 1))
 
     def march(
         self, u: int, parameters: int, start: int, body: Graph, *, steps: int, past: int, outputs: int,
@@ -241,7 +252,7 @@ class Graph:
         """Add a free run of a step."""
         assert body.sizes[0] == past * outputs + seen * inputs + self.sizes[parameters]
         assert body.sizes[-1] == outputs
-        return self._add(
+        return self.add(
             ops.March(
                 sources=(u, parameters, start), size=steps * outputs, body=tuple(body.operations),
                 steps=steps, past=past, outputs=outputs, seen=seen, inputs=inputs,

@@ -449,7 +449,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         from elmonet.export import to_torch
 
-        return to_torch(self._fitted().description(points, steps), dtype)
+        model = self._fitted()
+        description = model.description(points, steps)
+        return to_torch(live.with_bands(self, model, description, points, steps), dtype)
 
     def export(
         self,
@@ -466,8 +468,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         Parameters
         ----------
         path : ``"operator.onnx"`` (opset 17), ``"operator.c"`` (C99, with a header beside it; also for
-            Fortran), ``"operator.m"`` (MATLAB and Octave) or ``"operator.html"``: one page on which inputs
-            are drawn and the prediction follows, without any connection. Existing files are replaced.
+            Fortran), ``"operator.m"`` (MATLAB and Octave), ``"operator.fmu"`` (FMI 2.0 for co-simulation) or
+            ``"operator.html"``: one page on which inputs are drawn and the prediction follows, without any
+            connection. Existing files are replaced.
         points : where it predicts; by default the training points. They are fixed in the file.
         dtype : "float64" or, for ONNX, "float32": of inputs and outputs; inside is always double precision.
         steps : length of records in time; by default that of the training records.
@@ -484,10 +487,16 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         from elmonet.export import export
 
-        model = self._fitted()
+        model, ending = self._fitted(), Path(path).suffix.lower()
+        if ending == ".fmu" and model.takes_lists:
+            if points is not None or steps is not None:
+                raise InputError("an FMU of records makes one step at a time: leave out points and steps.")
+            steps = 1
         description = model.description(points, steps)
-        if Path(path).suffix.lower() != ".html":
+        if ending == ".fmu":
             return export(description, path, dtype=dtype)
+        if ending != ".html":
+            return export(live.with_bands(self, model, description, points, steps), path, dtype=dtype)
         description = replace(description, novelty=model.described_novelty(steps))
         beside = live.beside(self, model, description, points, steps, X, y)
         return export(description, path, dtype=dtype, beside=beside)

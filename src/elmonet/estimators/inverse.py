@@ -111,6 +111,8 @@ def _measured(description: Description, s: Any, what: str, named: bool) -> np.nd
     ports = description.outputs
     total = sum(port.size for port in ports)
     if what == "noise" and not isinstance(s, Mapping) and np.ndim(s) == 0:
+        if isinstance(s, (str, bytes)) or s is None:
+            raise InputError(f"noise must be numbers, the standard deviation of the measurements; got {s!r}.")
         return np.full((1, total), float(s))
     if named and not isinstance(s, Mapping):
         names = ", ".join(repr(port.name) for port in ports)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def beside(
                 f"records of X must have the {description.inputs[0].shape[0]} steps of the page: see steps=."
             )
     parts = () if inputs.parts is None or inputs.order is not None else inputs.parts
-    coverage, half = _band(estimator, model, description, points, rows)
+    coverage, half = band(estimator, model, description, points, rows)
     return Beside(
         rows=rows,
         half=half,
@@ -53,7 +54,15 @@ def beside(
     )
 
 
-def _band(
+def with_bands(
+    estimator: Any, model: FittedModel, description: Description, points: Any, steps: int | None
+) -> Description:
+    """Return a description with the novelty of inputs and typical bands of outputs, as far as known."""
+    coverage, half = band(estimator, model, description, points, model.training_inputs(steps))
+    return replace(description, novelty=model.described_novelty(steps), half=half, coverage=coverage)
+
+
+def band(
     estimator: Any, model: FittedModel, description: Description, points: Any, rows: np.ndarray | None
 ) -> tuple[float, np.ndarray | None]:
     """Return the coverage and typical half-width (k,) of a band: from left-out errors, else of new inputs.

@@ -1,4 +1,4 @@
-"""Writers of fitted models for other programs: torch, ONNX, C, MATLAB and Octave, and pages for browsers.
+"""Writers of fitted models for other programs: torch, ONNX, C, MATLAB and Octave, FMUs, pages for browsers.
 
 Each reads a `Description`, the model as a list of array operations; a page also shows what is `Beside` it.
 """
@@ -6,12 +6,14 @@ Each reads a `Description`, the model as a list of array operations; a page also
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from elmonet.description import Description
+from elmonet.description import Description, Graph
+from elmonet.description.operations import Kernel
 from elmonet.errors import InputError
-from elmonet.export import c_source, html_page, matlab_source, onnx_file
+from elmonet.export import c_source, fmu, html_page, matlab_source, onnx_file
 from elmonet.export.html_page import Beside
 from elmonet.store import write_bytes
 
@@ -21,6 +23,7 @@ FORMATS = {
     ".onnx": "ONNX, for onnxruntime and others",
     ".c": "C99, one file and its header; also for C++ and Fortran",
     ".m": "a function of MATLAB and Octave",
+    ".fmu": "FMI 2.0 for co-simulation, with C sources and a library for this platform",
     ".html": "a page on which inputs are drawn and outputs follow",
 }
 
@@ -37,7 +40,7 @@ def export(
     Parameters
     ----------
     description : the model as a list of array operations.
-    path : of the file: .onnx, .c (with its header .h beside it), .m or .html.
+    path : of the file: .onnx, .c (with its header .h beside it), .m, .fmu or .html.
     name : of the generated function, or title of a page; by default that of the file.
     dtype : "float64" or, for ONNX, "float32".
     beside : what a page shows besides; by default nothing.
@@ -56,8 +59,10 @@ def export(
         function = c_source.identifier(name or path.stem)
         source, header = c_source.sources(description, function, path.with_suffix(".h").name)
         written = {path: source.encode(), path.with_suffix(".h"): header.encode()}
+    elif ending == ".fmu":
+        written = {path: fmu.archive(description, c_source.identifier(name or path.stem))}
     elif ending == ".html":
-        written = {path: html_page.page(description, name or path.stem, beside).encode()}
+        written = {path: html_page.page(_whole_kernels(description), name or path.stem, beside).encode()}
     else:
         function = c_source.identifier(path.stem)
         if function != path.stem:
@@ -69,6 +74,18 @@ def export(
     for place, content in written.items():
         write_bytes(place, content)
     return list(written)
+
+
+def _whole_kernels(description: Description) -> Description:
+    """Return a description in which kernels minus one, which a page does not know, are two operations."""
+    graph, number = Graph(description.input_size), {0: 0}
+    for i, op in enumerate(description.operations, start=1):
+        own = replace(op, sources=tuple(number[source] for source in op.sources))
+        if isinstance(own, Kernel) and own.less_one:
+            number[i] = graph.scale(graph.add(replace(own, less_one=False)), after=-1.0)
+        else:
+            number[i] = graph.add(own)
+    return replace(description, operations=tuple(graph.operations))
 
 
 def to_torch(description: Description, dtype: Any = None) -> Any:

@@ -72,9 +72,9 @@ static void gather(int n, const int *index, const double *x, double *y)
 }
 """,
     "kernel": """
-static void kernel(int kind, int parts, int m, int n, double s2, const double *c, const double *squares,
-                   const double *x, double *y, double *t)
-{   /* the mean over parts of k(x, centre); c is (parts, m, n) */
+static void kernel(int kind, int one, int parts, int m, int n, double s2, const double *c,
+                   const double *squares, const double *x, double *y, double *t)
+{   /* the mean over parts of k(x, centre) - one, which is 0 or 1; c is (parts, m, n) */
     for (int j = 0; j < n; j++) y[j] = 0.0;
     for (int p = 0; p < parts; p++, x += m, c += (long)m * n, squares += n) {
         double xx = 0.0;
@@ -92,13 +92,10 @@ static void kernel(int kind, int parts, int m, int n, double s2, const double *c
             } else {
                 double r2 = xx + yy - 2 * xy;
                 r2 = r2 > 0 ? r2 : 0;
-                if (kind == 0) v = exp(-0.5 * r2);
-                else {
-                    const double a = sqrt(kind * r2);
-                    v = exp(-a);
-                    if (kind == 3) v *= 1 + a;
-                    if (kind == 5) v *= 1 + a + a * a / 3;
-                }
+                const double a = kind ? sqrt(kind * r2) : 0.5 * r2;
+                v = one ? expm1(-a) : exp(-a);
+                if (kind == 3) v += (v + one) * a;
+                if (kind == 5) v += (v + one) * (a + a * a / 3);
             }
             y[j] += v / parts;
         }
@@ -141,6 +138,9 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
     """
     writer = _Writer(name)
     work = writer.function(f"void {name}(const double *x, double *y, double *work)", description.operations)
+    if description.novelty:
+        signature = f"void {name}_novelty(const double *x, double *y, double *work)"
+        work = max(work, writer.function(signature, description.novelty))
     guard = f"{name.upper()}_H"
     march = [op for op in description.operations if isinstance(op, ops.March)]
     comment = ["/*", *(f" * {line}".rstrip() for line in header_lines(description)), " */"]
@@ -166,6 +166,17 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
             f"   and {extra} parameters, as the step sees them, to the next output. */",
             f"void {name}_step(const double *x, double *y, double *work);",
         ]
+    if description.half is not None:
+        writer.data.append(_array(f"const double {name}_band", description.half))
+        head += [
+            f"/* y - band to y + band holds {description.coverage:.0%} of new outputs. */",
+            f"extern const double {name}_band[{name.upper()}_OUTPUTS];",
+        ]
+    if description.novelty:
+        head += [
+            "/* How unlike the training inputs x is; above 1, x lies well outside them. */",
+            f"void {name}_novelty(const double *x, double *novelty, double *work);",
+        ]
     head += ["#ifdef __cplusplus", "}", "#endif", "#endif", ""]
     text = ["#include <math.h>", f'#include "{header}"', ""]
     text += [code for helper, code in _HELPERS.items() if helper in writer.used]
@@ -187,11 +198,7 @@ class _Writer:
             return "0"
         name = f"{'n' if values.dtype.kind == 'i' else 'd'}{len(self.data)}"
         kind = "int" if values.dtype.kind == "i" else "double"
-        numbers = [repr(value) for value in values.ravel().tolist()]
-        lines = [", ".join(numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
-        self.data.append(
-            f"static const {kind} {name}[{max(1, len(numbers))}] = {{\n" + ",\n".join(lines or ["0"]) + "};"
-        )
+        self.data.append(_array(f"static const {kind} {name}", values))
         return name
 
     def function(self, signature: str, operations: Sequence[Operation]) -> int:
@@ -233,7 +240,7 @@ class _Writer:
             self.helper("affine")
             parts, n, m = op.centres.shape
             arrays = f"{self.array(op.centres.transpose(0, 2, 1))}, {self.array(op.squares)}"
-            kind, s2 = _KERNELS[op.kernel], repr(op.scale**2)
+            kind, s2 = f"{_KERNELS[op.kernel]}, {int(op.less_one)}", repr(op.scale**2)
             call = self.helper("kernel")
             return [f"{call}({kind}, {parts}, {m}, {n}, {s2}, {arrays}, {x}, {y}, {spare});"], n
         if isinstance(op, ops.Gather):
@@ -278,6 +285,13 @@ class _Writer:
             "    }",
             "}",
         ], size + scratch
+
+
+def _array(declared: str, values: np.ndarray) -> str:
+    """Return the definition of an array."""
+    numbers = [repr(value).replace("inf", "INFINITY") for value in values.ravel().tolist()]
+    lines = [", ".join(numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
+    return f"{declared}[{max(1, len(numbers))}] = {{\n" + ",\n".join(lines or ["0"]) + "};"
 
 
 def _allocated(operations: Sequence[Operation]) -> tuple[dict[int, str], int]:

@@ -23,8 +23,8 @@ _FUNCTIONS = {
     "log": "log({x})",
 }
 _KERNEL = """
-function k = kernel_(x, c, squares, s2, kind)
-% The mean over parts of k(x, centre); c is (m, n, parts).
+function k = kernel_(x, c, squares, s2, kind, one)
+% The mean over parts of k(x, centre) - one, which is 0 or 1; c is (m, n, parts).
 [m, n, parts] = size(c);
 k = zeros(size(x, 1), n);
 for p = 1:parts
@@ -40,16 +40,24 @@ for p = 1:parts
         r2 = max(xx + yy - 2 * xy, 0);
         switch kind
             case 'rbf'
-                k = k + exp(-0.5 * r2);
+                a = 0.5 * r2;
+                rest = 0;
             case 'matern12'
-                k = k + exp(-sqrt(r2));
+                a = sqrt(r2);
+                rest = 0;
             case 'matern32'
                 a = sqrt(3 * r2);
-                k = k + (1 + a) .* exp(-a);
+                rest = a;
             case 'matern52'
                 a = sqrt(5 * r2);
-                k = k + (1 + a + a .^ 2 / 3) .* exp(-a);
+                rest = a + a .^ 2 / 3;
         end
+        if one
+            v = expm1(-a);
+        else
+            v = exp(-a);
+        end
+        k = k + v + (v + one) .* rest;
     end
 end
 k = k / parts;
@@ -78,11 +86,21 @@ end
 def source(description: Description, name: str) -> str:
     """Return the text of a function file of this name."""
     writer = _Writer()
-    writer.function(f"y = {name}(x)", description.operations, main=True)
+    results, more = "y", []
+    if description.novelty:
+        writer.function("y = novelty_(x, P)", description.novelty)
+    if description.half is not None or description.novelty:
+        results = "[y, half, novelty]" if description.novelty else "[y, half]"
+        half = "[]" if description.half is None else writer.array(description.half)
+        more = [f"half = {half};"]
+    if description.novelty:
+        more += ["if nargout > 2", "    novelty = novelty_(x, P);", "end"]
+    writer.function(f"{results} = {name}(x)", description.operations, more, main=True)
     comment = [f"% {line}".rstrip() for line in header_lines(description)]
     usage = [
         f"%   y = {name}(x)",
         f"% x is (n, {description.input_size}), one case in each row; y is (n, {description.output_size}).",
+        *_about_more(description, name),
         "%",
     ]
     signature, *rest = writer.functions[-1]
@@ -90,6 +108,22 @@ def source(description: Description, name: str) -> str:
     others = [line for lines in writer.functions[:-1] for line in lines]
     text = [signature, *usage, *comment, *rest, *others, *parameters]
     return "\n".join(text) + "".join(code for key, code in _HELPERS.items() if key in writer.used)
+
+
+def _about_more(description: Description, name: str) -> list[str]:
+    """Return comments about bands and novelty."""
+    lines = []
+    if description.half is not None:
+        lines += [
+            f"%   [y, half] = {name}(x)",
+            f"% y - half to y + half holds {description.coverage:.0%} of new outputs.",
+        ]
+    if description.novelty:
+        lines += [
+            f"%   [y, half, novelty] = {name}(x)",
+            "% novelty (n, 1) tells how unlike the training inputs x is; above 1, x lies well outside them.",
+        ]
+    return lines
 
 
 _HELPERS = {"kernel": _KERNEL, "rows": _ROWS, "gather": _GATHER}
@@ -119,8 +153,10 @@ class _Writer:
         self.data.append(f"    ], '%f'), {', '.join(map(str, shape)) if len(shape) > 1 else shape[0]});")
         return f"P{{{self.count}}}"
 
-    def function(self, signature: str, operations: Sequence[Operation], main: bool = False) -> None:
-        """Add a function of a list of operations."""
+    def function(
+        self, signature: str, operations: Sequence[Operation], more: Sequence[str] = (), main: bool = False
+    ) -> None:
+        """Add a function of a list of operations, and of more lines after them."""
         lines = [f"function {signature}"]
         if main:
             lines += ["persistent P;", "if isempty(P)", "    P = parameters_();", "end"]
@@ -128,7 +164,7 @@ class _Writer:
             xs = ["x" if own == 0 else f"v{own}" for own in op.sources]
             y = "y" if i == len(operations) - 1 else f"v{i + 1}"
             lines += self.code(op, xs, y)
-        self.functions.append([*lines, "end", ""])
+        self.functions.append([*lines, *more, "end", ""])
 
     def code(self, op: Operation, xs: list[str], y: str) -> list[str]:
         """Return the lines of one operation."""
@@ -148,7 +184,8 @@ class _Writer:
         if isinstance(op, ops.Kernel):
             self.used.add("kernel")
             c, squares = self.array(op.centres.transpose(2, 1, 0)), self.array(op.squares)
-            return [f"{y} = kernel_({x}, {c}, {squares}, {op.scale**2!r}, '{op.kernel}');"]
+            one = int(op.less_one)
+            return [f"{y} = kernel_({x}, {c}, {squares}, {op.scale**2!r}, '{op.kernel}', {one});"]
         if isinstance(op, ops.Gather):
             self.used.add("gather")
             return [f"{y} = gather_({x}, {self.array(op.index + 1)});"]

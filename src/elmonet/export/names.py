@@ -16,7 +16,8 @@ _WORDS = frozenset({
     "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void",
     "volatile", "while", "end", "function", "otherwise", "global", "persistent", "parfor", "try",
     "catch", "classdef", "spmd", "elseif", "main", "affine", "dots", "scale", "gather", "kernel",
-    "amplitude", "exp", "log", "sin", "cos", "tanh", "sqrt", "acos", "erfc", "log1p", "fabs",
+    "amplitude", "exp", "log", "sin", "cos", "tanh", "sqrt", "acos", "erfc", "log1p", "expm1",
+    "fabs",
 })
 # fmt: on
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,17 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
         writer.node("Reshape", [own, writer.integers([-1, *port.shape])], output=name)
         at += port.size
 
+    more = []
+    for name, port, half in _bands(description, results, given):
+        writer.node("Identity", [writer.numbers(half, dtype)], output=name)
+        more.append(helper.make_tensor_value_info(name, kind, list(port.shape)))
+    if description.novelty:
+        (name,) = unique_identifiers([Port("novelty", ())], [*given, *results, *(own.name for own in more)])
+        found = writer.operations(description.novelty, x)
+        found = found if inside == dtype else writer.node("Cast", [found], to=kind)
+        writer.node("Reshape", [found, writer.integers([-1])], output=name)
+        more.append(helper.make_tensor_value_info(name, kind, ["N"]))
+
     def infos(names: list[str], ports: Sequence[Port]) -> list[Any]:
         pairs = zip(names, ports, strict=True)
         return [helper.make_tensor_value_info(name, kind, ["N", *port.shape]) for name, port in pairs]
@@ -56,7 +67,7 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
         writer.nodes,
         "operator",
         infos(given, description.inputs),
-        infos(results, description.outputs),
+        infos(results, description.outputs) + more,
         writer.constants,
     )
     model = helper.make_model(
@@ -69,6 +80,20 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
     helper.set_model_props(model, named)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def _bands(
+    description: Description, results: list[str], given: list[str]
+) -> Iterator[tuple[str, Port, np.ndarray]]:
+    """Return name, port and half-widths of the band of each output, if they are known."""
+    if description.half is None:
+        return
+    ports = [
+        Port(f"{name}_band", port.shape) for name, port in zip(results, description.outputs, strict=True)
+    ]
+    names = unique_identifiers(ports, [*given, *results])
+    for name, (port, half) in zip(names, description.split(description.half[None], ports), strict=True):
+        yield name, port, half[0]
 
 
 class _Writer:
@@ -92,8 +117,12 @@ class _Writer:
 
     def constant(self, values: Any) -> str:
         """Add numbers of the precision of the model."""
+        return self.numbers(values, self.dtype.name)
+
+    def numbers(self, values: Any, dtype: str) -> str:
+        """Add numbers of a precision."""
         name = self._name()
-        array = np.ascontiguousarray(values, self.dtype)
+        array = np.asarray(values, dtype, order="C")
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -241,19 +270,26 @@ class _Writer:
         else:
             r2 = self.node("Add", [self.plus(xx, yy), xy])
             r2 = self.node("Max", [r2, self.constant(0.0)])
-            if op.kernel == "rbf":
-                K = self.node("Exp", [self.times(r2, -0.5)])
-            else:
-                w = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[op.kernel]
-                a = self.node("Sqrt", [self.times(r2, w)])
-                K = self.node("Exp", [self.node("Neg", [a])])
-                if op.kernel != "matern12":
-                    factor = self.plus(a, 1.0)
-                    if op.kernel == "matern52":
-                        factor = self.node("Add", [factor, self.times(self.node("Mul", [a, a]), 1 / 3)])
-                    K = self.node("Mul", [factor, K])
+            K = self.radial(op, r2)
         total = self.node("ReduceSum", [K, self.integers([0])], keepdims=0)
         return total if parts == 1 else self.times(total, 1 / parts)
+
+    def radial(self, op: ops.Kernel, r2: str) -> str:
+        """Add a kernel of squared distances, or the kernel minus one."""
+        if op.kernel == "rbf":
+            a = self.times(r2, 0.5)
+        else:
+            w = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[op.kernel]
+            a = self.node("Sqrt", [self.times(r2, w)])
+        E = K = self.node("Exp", [self.node("Neg", [a])])
+        if op.less_one:  # exp(-a) - 1 = -tanh(a / 2) (exp(-a) + 1)
+            K = self.node("Mul", [self.node("Tanh", [self.times(a, -0.5)]), self.plus(E, 1.0)])
+        if op.kernel in ("rbf", "matern12"):
+            return K
+        rest = a
+        if op.kernel == "matern52":
+            rest = self.node("Add", [a, self.times(self.node("Mul", [a, a]), 1 / 3)])
+        return self.node("Add", [K, self.node("Mul", [E, rest])])
 
     def march(self, op: ops.March, xs: list[str]) -> str:
         """Add a Scan over time; its body is a graph of its own."""

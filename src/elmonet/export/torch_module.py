@@ -36,19 +36,46 @@ class OperatorModule(nn.Module):
     unless you make parameters of them.
     """
 
+    half_widths: Any
+
     def __init__(self, description: Description) -> None:
         super().__init__()
         self.inputs = [(port.name, port.shape) for port in description.inputs]
         self.outputs = [(port.name, port.shape) for port in description.outputs]
         self.register_buffer("points", torch.from_numpy(np.array(description.points, np.float64)))
         self.steps = _Operations(description.operations)
+        self.coverage = description.coverage
+        half = None if description.half is None else torch.from_numpy(np.array(description.half, np.float64))
+        self.register_buffer("half_widths", half)
+        self.unlike = _Operations(description.novelty) if description.novelty else None
 
     def forward(self, u: Any) -> Any:
         """Return the outputs of inputs."""
+        return self._shaped(self.steps(self._flat(u)))
+
+    def band(self) -> Any:
+        """Return half-widths of bands around predictions, which hold new outputs with probability `coverage`.
+
+        They are typical ones, the same for all inputs: (...), in the shapes of one output.
+        """
+        if self.half_widths is None:
+            raise InputError("the errors of this model are not known: it has no bands.")
+        found = self._shaped(self.half_widths[None])
+        return {name: part[0] for name, part in found.items()} if isinstance(found, dict) else found[0]
+
+    def novelty(self, u: Any) -> Any:
+        """Return how unlike the training inputs each is, (N,); above 1, it lies well outside them."""
+        if self.unlike is None:
+            raise InputError("the novelty of inputs is not known for this model.")
+        return self.unlike(self._flat(u))[:, 0]
+
+    def _flat(self, u: Any) -> Any:
         parts = [u[name] for name, _ in self.inputs] if isinstance(u, dict) else [u]
         if len(parts) != len(self.inputs):
             raise InputError(f"give a dictionary with {', '.join(name for name, _ in self.inputs)}.")
-        y = self.steps(torch.cat([part.reshape(part.shape[0], -1) for part in parts], dim=1))
+        return torch.cat([part.reshape(part.shape[0], -1) for part in parts], dim=1)
+
+    def _shaped(self, y: Any) -> Any:
         sizes = [int(np.prod(shape)) for _, shape in self.outputs]
         split = torch.split(y, sizes, dim=1)
         found = {
@@ -142,10 +169,12 @@ class _Kernel(_Operation):
         xy = torch.matmul(parts, self.centres.transpose(1, 2)) * (s2 / m)
         xx = (parts * parts).sum(dim=2, keepdim=True) * (s2 / m)
         yy = s2 * self.squares[:, None]
-        return _kernel(op.kernel, xy, xx, yy).mean(dim=0)
+        return _kernel(op.kernel, xy, xx, yy, op.less_one).mean(dim=0)
 
 
-def _kernel(kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor) -> torch.Tensor:
+def _kernel(
+    kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor, less_one: bool
+) -> torch.Tensor:
     limits = torch.finfo(xy.dtype)
     if kernel == "relu":
         size = torch.sqrt(xx + 1) * torch.sqrt(yy + 1)
@@ -154,13 +183,14 @@ def _kernel(kernel: str, xy: torch.Tensor, xx: torch.Tensor, yy: torch.Tensor) -
         angle = torch.acos(cosine)
         return size * (torch.sqrt(1 - cosine**2) + (torch.pi - angle) * cosine) / torch.pi
     r2 = torch.clamp(xx + yy - 2 * xy, min=limits.tiny)
+    decay = torch.expm1 if less_one else torch.exp
     if kernel == "rbf":
-        return torch.exp(-0.5 * r2)
+        return decay(-0.5 * r2)
     a = torch.sqrt({"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}[kernel] * r2)
-    decay = torch.exp(-a)
+    start = decay(-a)
     if kernel == "matern12":
-        return decay
-    return (1 + a) * decay if kernel == "matern32" else (1 + a + a * a / 3) * decay
+        return start
+    return start + (start + less_one) * (a if kernel == "matern32" else a + a * a / 3)
 
 
 class _Gather(_Operation):

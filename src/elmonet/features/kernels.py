@@ -120,7 +120,12 @@ class InfiniteWidth(FeatureMap):
         if self.landmarks is not None:
             positive_integer(self.landmarks, "landmarks")
         if hasattr(self, "centres_"):
-            self._centre_parts = self._parts(self.centres_)
+            self._keep(self._parts(self.centres_), self.factor_)
+
+    def _keep(self, centre_parts: np.ndarray, factor: np.ndarray) -> None:
+        """Keep the parts of the centres, the Cholesky factor, and the features if the kernel were 1."""
+        self._centre_parts, self.factor_ = np.ascontiguousarray(centre_parts), factor
+        self._of_ones = solve_lower(factor, np.ones((len(factor), 1)))[:, 0]
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self._fit_transform(X, y)
@@ -140,8 +145,7 @@ class InfiniteWidth(FeatureMap):
         parts = self._parts(X)
         features, pivots = kernel_features(self._kernel(parts, parts))
         self.centres_ = np.ascontiguousarray(X[pivots])
-        self._centre_parts = np.ascontiguousarray(parts[:, pivots])
-        self.factor_ = np.tril(features[pivots])
+        self._keep(parts[:, pivots], np.tril(features[pivots]))
         return features.astype(self.dtype_, copy=False)
 
     def _choose_landmarks(self, X: np.ndarray, rng: np.random.Generator) -> Self:
@@ -155,8 +159,7 @@ class InfiniteWidth(FeatureMap):
         K = self._kernel(parts[:, pivots], parts[:, pivots])
         features, kept = kernel_features((K + K.T) / 2)
         self.centres_ = np.ascontiguousarray(X[pivots[kept]])
-        self._centre_parts = np.ascontiguousarray(parts[:, pivots[kept]])
-        self.factor_ = np.tril(features[kept])
+        self._keep(parts[:, pivots[kept]], np.tril(features[kept]))
         return self
 
     def _parts(self, X: np.ndarray) -> np.ndarray:
@@ -178,22 +181,32 @@ class InfiniteWidth(FeatureMap):
         windows = gather_windows(H, self.patch or 1, step, edge="edge")
         return windows.reshape(len(images), windows.shape[1] * windows.shape[2], -1)
 
-    def _kernel(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """Return K (n, n') of the parts X (places, n, pixels) and Y (places, n', pixels)."""
+    def _kernel(self, X: np.ndarray, Y: np.ndarray, less_one: bool = False) -> np.ndarray:
+        """Return K (n, n'), or K - 1, of the parts X (places, n, pixels) and Y (places, n', pixels)."""
         if len(X) == 1:
-            return kernel_matrix(self.kernel, self.scale, Products.of(X[0], Y[0]))
+            return kernel_matrix(self.kernel, self.scale, Products.of(X[0], Y[0]), less_one)
         K = np.zeros((X.shape[1], Y.shape[1]))
         for start in range(0, len(K), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             columns = slice(start + _BLOCK_ROWS if X is Y else None)
             for x, y in zip(X[:, rows], Y[:, columns], strict=True):
-                K[rows, columns] += kernel_matrix(self.kernel, self.scale, Products.of(x, y))
+                K[rows, columns] += kernel_matrix(self.kernel, self.scale, Products.of(x, y), less_one)
         K /= len(X)
         return np.tril(K) + np.tril(K, -1).T if X is Y else K
 
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        k = self._kernel(self._parts(X), self._centre_parts)
+        # A kernel with a small scale is nearly 1 everywhere, and coefficients of 1e6 multiply what is left:
+        # k - 1 keeps digits that k would round away.
+        less_one = self._nearly_one
+        k = self._kernel(self._parts(X), self._centre_parts, less_one)
         out[:] = solve_lower(self.factor_, k.T).T
+        if less_one:
+            out += self._of_ones
+
+    @property
+    def _nearly_one(self) -> bool:
+        """Whether the kernel is 1 at equal functions, so that k - 1 is small near them."""
+        return self.kernel != "relu"
 
     def _times_and_rest(self, X: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         times, rest = np.empty((len(X), R.shape[1]), self.dtype_), np.empty(len(X))
@@ -218,8 +231,9 @@ class InfiniteWidth(FeatureMap):
     def trace_times(self, graph: Graph, x: int, R: np.ndarray) -> int:
         """Write ``features @ R = k' L^-T R`` of value x to `graph`: only the kernel k is left."""
         k = self._trace_kernel(graph, x)
-        dual = solve_triangular(self.factor_, R.astype(np.float64), lower=True, trans=1)
-        return graph.affine(k, dual.T)
+        R = R.astype(np.float64)
+        dual = solve_triangular(self.factor_, R, lower=True, trans=1)
+        return graph.affine(k, dual.T, self._of_ones @ R if self._nearly_one else None)
 
     def _trace_kernel(self, graph: Graph, x: int) -> int:
         if self.smooth is not None:
@@ -231,7 +245,7 @@ class InfiniteWidth(FeatureMap):
         if self.patch is not None:
             shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
             x = graph.gather(x, self._patches(np.arange(graph.sizes[x]).reshape(1, *shape)))
-        return graph.kernel(x, self._centre_parts, self.kernel, self.scale)
+        return graph.kernel(x, self._centre_parts, self.kernel, self.scale, less_one=self._nearly_one)
 
     def _row_size(self) -> int:
         return max(2 * self.width_, self._centre_parts.shape[0] * self._centre_parts.shape[2])
@@ -254,8 +268,8 @@ class Products:
         return cls(xy, xx[:, None], yy)
 
 
-def kernel_matrix(kernel: str, scale: float, products: Products) -> np.ndarray:
-    """Return K (n, n') of the functions with these mean products."""
+def kernel_matrix(kernel: str, scale: float, products: Products, less_one: bool = False) -> np.ndarray:
+    """Return K (n, n') of the functions with these mean products, or K - 1 without cancellation."""
     xy, xx, yy, s2 = products.xy, products.xx, products.yy, scale**2
     if kernel == "relu":
         return _arc_cosine(s2 * xy + 1, np.sqrt(s2 * xx + 1), np.sqrt(s2 * yy + 1))
@@ -265,9 +279,14 @@ def kernel_matrix(kernel: str, scale: float, products: Products) -> np.ndarray:
     np.maximum(r2, 0, out=r2)
     if kernel == "rbf":
         r2 *= -0.5
-        return np.exp(r2, out=r2)
+        return np.expm1(r2, out=r2) if less_one else np.exp(r2, out=r2)
     r2 *= {"matern12": 1, "matern32": 3, "matern52": 5}[kernel]
     a = np.sqrt(r2)
+    if less_one:
+        K = np.expm1(-a)
+        if kernel != "matern12":
+            K += (1 + K) * (a if kernel == "matern32" else a + r2 / 3)
+        return K
     K = np.exp(-a)
     if kernel == "matern32":
         K *= 1 + a

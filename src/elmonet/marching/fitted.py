@@ -203,7 +203,14 @@ class FittedMarching(FittedModel):
         if at is not None:
             z, t = graph.affine(z, CubicSpline(t, np.eye(T))(at), rows=c), at
         operations = graph.finished(outputs.trace_unpacked(graph, z))
-        return Description(operations, ports, outputs.ports((len(t),)), t[:, None], self.facts_to_export())
+        return Description(
+            operations,
+            ports,
+            outputs.ports((len(t),)),
+            t[:, None],
+            self.facts_to_export(),
+            interval=float(self.dt),
+        )
 
     takes_lists: ClassVar[bool] = True
 

@@ -1,0 +1,109 @@
+"""Bands of outputs and the novelty of inputs go with the exports."""
+
+import ctypes
+import subprocess
+import warnings
+
+import numpy as np
+import pytest
+
+from elmonet import SLFN, ELMDeepONet, ExtrapolationWarning, Linear, MarchingELMDeepONet
+
+from .conftest import COMPILER, OCTAVE, call, compiled
+
+M = 10
+x = np.linspace(0, 1, M)
+rng = np.random.default_rng(0)
+MODES = np.stack([np.ones(M), x, np.sin(3 * x), np.cos(5 * x)])
+z = rng.normal(size=(700, 4))
+u, k = z @ MODES, rng.uniform(1, 2, 700)
+ERRORS = 0.05 * (1 + x) * rng.normal(size=u.shape)  # of known size at each point
+s = np.cumsum(u, axis=1) / M * k[:, None] + ERRORS
+TRAINED, NEW = slice(0, 200), slice(200, None)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Return a model of two inputs and two components."""
+    fitted = ELMDeepONet(Linear() + SLFN(20, "tanh"), random_state=0)
+    outputs = {"a": s[TRAINED], "b": 3 * s[TRAINED]}
+    return fitted.fit({"u": u[TRAINED], "k": k[TRAINED]}, outputs, points=x)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    """Return inputs further and further away from the training inputs."""
+    far = np.array([0.1, 1.0, 2.0, 4.0, 50.0])[:, None]
+    return {"u": far * u[200:201], "k": np.full(5, 1.5)}
+
+
+def warned(model, inputs):
+    found = []
+    for i in range(5):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model.predict({name: part[i : i + 1] for name, part in inputs.items()})
+        found.append(any(issubclass(own.category, ExtrapolationWarning) for own in told))
+    return np.array(found)
+
+
+def in_torch(model, inputs, folder):
+    torch = pytest.importorskip("torch")
+    module = model.to_torch()
+    band = module.band()
+    return band["a"], band["b"], module.novelty({n: torch.from_numpy(part) for n, part in inputs.items()})
+
+
+def in_onnxruntime(model, inputs, folder):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model.export(folder / "model.onnx")
+    session = runtime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    return session.run(["a_band", "b_band", "novelty"], inputs | {"k": inputs["k"][:, None]})
+
+
+def in_c(model, inputs, folder):
+    if COMPILER is None:
+        pytest.skip("there is no C compiler")
+    model.export(folder / "model.c")
+    library, work, novelty = compiled(folder / "model.c"), np.empty(10_000), np.empty(5)
+    for i, row in enumerate(np.hstack([inputs["u"], inputs["k"][:, None]])):
+        call(library.model_novelty, row, novelty[i : i + 1], work)
+    band = np.ctypeslib.as_array((ctypes.c_double * (2 * M)).in_dll(library, "model_band"))
+    return band[:M], band[M:], novelty
+
+
+def in_octave(model, inputs, folder):
+    if OCTAVE is None:
+        pytest.skip("there is no Octave")
+    model.export(folder / "model.m")
+    np.savetxt(folder / "x.txt", np.hstack([inputs["u"], inputs["k"][:, None]]), fmt="%.17g")
+    code = (
+        "[y, half, novelty] = model(load('x.txt')); f = fopen('y.txt', 'w'); "
+        "fprintf(f, '%.17g\\n', [half(:); novelty(:)]); fclose(f);"
+    )
+    subprocess.run([OCTAVE, "--norc", "--no-window-system", "--eval", code], cwd=folder, check=True)
+    found = np.loadtxt(folder / "y.txt")
+    return found[:M], found[M : 2 * M], found[2 * M :]
+
+
+@pytest.mark.parametrize("run", [in_torch, in_onnxruntime, in_c, in_octave])
+def test_bands_hold_new_outputs_and_novelty_tells_what_predict_warns_of(run, model, inputs, tmp_path):
+    a, b, novelty = (np.asarray(part) for part in run(model, inputs, tmp_path))
+    np.testing.assert_allclose(b, 3 * a, rtol=1e-8)
+    new = {"u": u[NEW], "k": k[NEW]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        off = np.abs(model.predict(new)["a"] - s[NEW])
+    assert np.mean(off <= a) == pytest.approx(0.9, abs=0.03)
+    np.testing.assert_array_equal(novelty > 1, warned(model, inputs))
+    assert (np.diff(novelty[1:]) > 0).all()
+    assert set(novelty > 1) == {True, False}
+
+
+def test_records_have_bands(tmp_path):
+    own = MarchingELMDeepONet(memory=(2, 2), random_state=0).fit(u[:30], s[:30], points=x)
+    own.export(tmp_path / "record.c")
+    header = (tmp_path / "record.h").read_text()
+    assert "extern const double record_band[RECORD_OUTPUTS];" in header
+    assert "record_novelty" not in header  # of records it is not known
