@@ -14,7 +14,8 @@ import numpy as np
 from harness import RESULTS, option_parser, print_row, read_results, timed, write_results
 
 from elmonet import MarchingELMDeepONet, problems
-from elmonet.marching.step import Runner, Series, Settings, Step
+from elmonet.marching.free_run import Runner
+from elmonet.marching.step import Series, Settings, Step
 
 OUT = RESULTS / "records.json"
 KNOWN = 5  # first values of the outputs that are given

@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+from elmonet.marching.free_run import Runner
+from elmonet.marching.step import Series, Settings, Step
+from elmonet.marching.sums import Sums
 
 pytestmark = pytest.mark.numerics
 
@@ -74,9 +76,12 @@ def features_by_hand(step, window):
     linear, rest = z[: len(seen)], z if h else z[len(seen) :]
     rest = linear if h else rest
     out = [np.ones(1), linear]
-    if settings.kind == "tanh":
+    if settings.kind in ("tanh", "hysteretic"):
         A, b = step.weights
         out.append(np.tanh(A @ rest + b[:, 0]))
+        if settings.kind == "hysteretic":
+            speed, half = np.abs(s[-1] - s[-2]) / step.deviation[c : 2 * c], settings.width // 2
+            out[-1][half:] *= [speed[j % c] for j in range(settings.width - half)]
     else:
         for degree in range(2, {"linear": 1, "quadratic": 2, "cubic": 3}[settings.kind] + 1):
             terms = itertools.combinations_with_replacement(range(len(rest)), degree)
@@ -90,6 +95,7 @@ CASES = [
     Settings(2, 3, "quadratic"),
     Settings(2, 2, "cubic"),
     Settings(3, 2, "tanh", 20, 0.1),
+    Settings(3, 2, "hysteretic", 21, 0.3),
     Settings(0, 9),
     Settings(0, 9, "quadratic"),
     Settings(0, 12, "tanh", 10, 0.3),

@@ -17,9 +17,10 @@ from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
 from elmonet.marching.bands import HeldOutRuns, MarchingErrorBars
 from elmonet.marching.forms import Given, RecordInputs, Started, targets_of
+from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import MARGIN, outside_range
 from elmonet.marching.records import before
-from elmonet.marching.step import Runner, Series, Step
+from elmonet.marching.step import Series, Step
 from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
