@@ -63,7 +63,7 @@ def forced_field():
     u = u + 0.05 * u.std() * rng.normal(size=u.shape)  # the step will see its own small errors
     model = LayeredELMDeepONet("nothing", layers=2, width=200, random_state=0)
     model.fit({"u": u, "f": f}, step(u, f), points=X, groups=np.repeat(np.arange(RUNS), len(some)))
-    new = 0.7 * forces(3, FIRST + STEPS, rng)  # so long a run would meet rarer forces than short ones
+    new = 0.5 * forces(3, FIRST + STEPS, rng)  # so long a run would meet rarer forces than short ones
     truth = simulate(new)[:, FIRST:]
     found = model.rollout(truth[:, 0], STEPS, forcing={"f": new[:, FIRST:]})
     truth = truth[:, 1:]

@@ -32,6 +32,7 @@ _RUN_STEPS = 1500  # steps of a free run in a search
 _STEADY_STEPS = 500  # the same in the tests beyond the training range
 _MANY_STEPS = 1_000_000  # above, no wide steps are tried
 _MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
+_USUAL = (3, 4)  # memory that random features always see
 _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
 _FILTERS = (8, 16, 32, 64, 128, 256, 512)
 _SCALES = (0.03, 0.1, 0.3)
@@ -150,7 +151,7 @@ class Search:
         if self.best().error > _EXACT:
             self._try_all(self._nonlinear(with_feedback, filters))
         if self.best().error > _EXACT:
-            self._try_all(self._hysteretic())
+            self._try_all(self._hysteretic(with_feedback))
         if self.best().error > _EXACT:
             self._try_all(self._wide())
         return self.chosen()
@@ -285,24 +286,24 @@ class Search:
         ranked = sorted(self.candidates, key=lambda one: one.score)
         own = [one.settings for one in ranked if one.settings.feedback]
         memories = list(dict.fromkeys((one.outputs, one.inputs) for one in own if one.outputs <= 8))[:2]
-        memories += [m for m in ((3, 4),) if m in with_feedback and m not in memories]
+        memories += [m for m in (_USUAL,) if m in with_feedback and m not in memories]
         out = [Settings(*m, "tanh", width, scale) for m in memories for scale in _SCALES]
         longest = [one.settings.inputs for one in ranked if not one.settings.feedback][:1]
         for L in longest:
             out += [Settings(0, L, "quadratic"), *(Settings(0, L, "tanh", width, scale) for scale in _SCALES)]
         return [one for one in out if one.random or self._fits(one)] if width > 10 else []
 
-    def _hysteretic(self) -> list[Settings]:
-        """Return features with kinks where outputs turn, of the memory and scales of the best random ones."""
+    def _hysteretic(self, with_feedback: list[tuple[int, int]]) -> list[Settings]:
+        """Return features with kinks where outputs turn, for the best memory of random ones and a usual one."""
         random = [one for one in self.candidates if one.settings.random and one.settings.outputs > 1]
         if not random:
             return []
         own = min(random, key=lambda one: one.score)
         if own.score > _CLOSE * self.best().score:
             return []
-        at, width = _SCALES.index(own.settings.scale), min(2 * _WIDTH, self.records.steps // 10)
-        near = _SCALES[max(0, at - 1) : at + 2]
-        return [own.settings._replace(kind="hysteretic", width=width, scale=scale) for scale in near]
+        width = min(2 * _WIDTH, self.records.steps // 10)
+        memories = dict.fromkeys([own.settings[:2], *(m for m in (_USUAL,) if m in with_feedback)])
+        return [Settings(*m, "hysteretic", width, scale) for m in memories for scale in _SCALES[:2]]
 
     def _wide(self) -> list[Settings]:
         """Return wider random features, where random features are among the best."""
