@@ -155,8 +155,11 @@ def test_known_values_begin_a_run():
     known, unknown = (model.interval(u[12:], 0.8, start=own) for own in (s[12:, :1], None))
     assert (known[1] - known[0])[:, 1:10].mean() < 0.1 * (unknown[1] - unknown[0])[:, 1:10].mean()
     assert "not from rest" in model.summary()
-    with pytest.raises(InputError, match="start must hold"):
-        model.predict(u[12:], start=np.zeros((2, 81)))
+    for start in (np.zeros((2, 81)), np.zeros((3, 2))):
+        with pytest.raises(InputError, match="start must hold the first"):
+            model.predict(u[12:], start=start)
+    with pytest.raises(InputError, match=r"records \(N, T\) of any length T"):
+        model.predict(np.zeros((2, 80, 3)))
 
 
 def test_parameters_and_channels_and_components():

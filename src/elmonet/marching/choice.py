@@ -253,9 +253,12 @@ class Search:
         """Return the ridges to try: around the best one of a narrower or simpler step, if there is one."""
         if not settings.random:
             return _ALPHAS
-        alike = {"width": settings.width, "kind": settings.kind}
         random = [one for one in self.candidates if one.settings.random]
-        narrow = [one for one in random if one.settings._replace(**alike) == settings]
+        narrow = [
+            one
+            for one in random
+            if one.settings._replace(width=settings.width, kind=settings.kind) == settings
+        ]
         if not narrow:
             return _ALPHAS
         at = _ALPHAS.index(min(narrow, key=lambda one: one.score).alpha)
@@ -294,7 +297,7 @@ class Search:
         return [one for one in out if one.random or self._fits(one)] if width > 10 else []
 
     def _hysteretic(self, with_feedback: list[tuple[int, int]]) -> list[Settings]:
-        """Return features with kinks where outputs turn, for the best memory of random ones and a usual one."""
+        """Return features with kinks where outputs turn, for the best memory so far and a usual one."""
         random = [one for one in self.candidates if one.settings.random and one.settings.outputs > 1]
         if not random:
             return []

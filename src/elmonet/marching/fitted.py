@@ -142,6 +142,11 @@ class FittedMarching(FittedModel):
         c = self.step.sizes[0]
         if given.form == "single" and np.ndim(start) == (1 if c == 1 and not self.outputs.components else 2):
             start = [start]
+        several = isinstance(start, (list, tuple)) or getattr(start, "ndim", 1) > 1
+        if several and len(start) != len(given.u):
+            raise InputError(
+                f"start must hold the first outputs of each of the {len(given.u)} records; got {len(start)}."
+            )
         found = targets_of(self.outputs, start, len(given.u))
         for i, (own, u) in enumerate(zip(found, given.u, strict=True)):
             if not 1 <= len(own) <= len(u):
