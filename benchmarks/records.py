@@ -1,12 +1,18 @@
 """Records in time: free runs of measured and simulated records, beside other methods.
 
-    python benchmarks/records.py [--data FOLDER] [--parts silverbox bouc_wen chaos noise bands lengths speed]
+    python benchmarks/records.py [--data FOLDER] [--parts PART ...]
 
-Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are
-installed, the LSTM for `--lstm` times the seconds of our fit. Written to benchmarks/results/records.json.
+Parts are silverbox, bouc_wen, chaos, noise, bands, lengths, stream, beside and speed. Silverbox needs the
+data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are installed, the LSTM for
+`--lstm` times the seconds of our fit. `stream` writes `--steps` steps (16 bytes each) to a temporary folder.
+Written to benchmarks/results/records.json.
 """
 
 import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 
@@ -14,11 +20,12 @@ import numpy as np
 from harness import RESULTS, option_parser, print_row, read_results, timed, write_results
 
 from elmonet import MarchingELMDeepONet, problems
-from elmonet.marching.step import Runner, Series, Settings, Step
+from elmonet.marching.free_run import Runner
+from elmonet.marching.step import Series, Settings, Step
 
 OUT = RESULTS / "records.json"
 KNOWN = 5  # first values of the outputs that are given
-PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "lengths", "speed")
+PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "lengths", "stream", "beside", "speed")
 
 
 def errors_of(model, data):
@@ -124,23 +131,29 @@ def lstm(u, s, seconds, units=32, window=400):
     return run
 
 
-def bouc_wen():
-    data = problems.bouc_wen(10, 100)
-    seconds, model = timed(
-        lambda: MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
-    )
-    errors, novelty = errors_of(model, data), model.novelty(data.u_test)
-    large = errors > 0.05
-    yield {
-        "median": float(np.median(errors)),
-        "mean": float(errors.mean()),
-        "largest": float(errors.max()),
-        "above_5_percent": int(large.sum()),
-        "of_these_named": int((novelty[large] > 1.2).sum()),
-        "warned": int((novelty > 1.2).sum()),
-        "expected": model.expected_error_,
-        "seconds": seconds,
-    }
+def bouc_wen(seeds=5):
+    """Return errors of 100 new records, and which of them were named beforehand, by warning or band."""
+    for seed in range(seeds):
+        data = problems.bouc_wen(10, 100, seed=seed)
+        seconds, model = timed(
+            lambda data=data: MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
+        )
+        errors, novelty = errors_of(model, data), model.novelty(data.u_test)
+        low, high = model.interval(data.u_test, 0.9, "function")
+        stated = np.linalg.norm((high - low) / 2, axis=1) / np.linalg.norm(data.s_test, axis=1)
+        large, named = errors > 0.05, (novelty > 1.2) | (stated > 0.05)
+        yield {
+            "seed": seed,
+            "step": model.step_,
+            "median": float(np.median(errors)),
+            "mean": float(errors.mean()),
+            "largest": float(errors.max()),
+            "above_5_percent": int(large.sum()),
+            "of_these_named": int((large & named).sum()),
+            "warned": int((novelty > 1.2).sum()),
+            "expected": model.expected_error_,
+            "seconds": seconds,
+        }
 
 
 def chaos():
@@ -151,16 +164,18 @@ def chaos():
     def first(sizes):
         return np.where((sizes > limit).any(axis=1), (sizes > limit).argmax(axis=1), sizes.shape[1])
 
-    low, high = model.interval(data.u_test, 0.9)
-    true, band = first(np.abs(model.predict(data.u_test) - data.s_test)), first((high - low) / 2)
+    true = first(np.abs(model.predict(data.u_test) - data.s_test))
     lost = true < data.s_test.shape[1]
-    ratio = band[lost] / true[lost]
-    yield {
-        "records_lost": int(lost.sum()),
-        "median_steps": float(np.median(true[lost])),
-        "ratio": np.quantile(ratio, [0.05, 0.5, 0.95]).tolist(),
-        "within_1.5": float(np.mean((ratio < 1.5) & (ratio > 1 / 1.5))),
-    }
+    for of in ("points", "function"):  # the first time above 10 % is a statement on whole records
+        low, high = model.interval(data.u_test, 0.9, of)
+        ratio = first((high - low) / 2)[lost] / true[lost]
+        yield {
+            "band": of,
+            "records_lost": int(lost.sum()),
+            "median_steps": float(np.median(true[lost])),
+            "ratio": np.quantile(ratio, [0.05, 0.5, 0.95]).tolist(),
+            "within_1.5": float(np.mean((ratio < 1.5) & (ratio > 1 / 1.5))),
+        }
 
 
 def noise():
@@ -192,6 +207,87 @@ def bands(seeds=10):
         yield {"problem": name, "values": values, "whole_records": whole, "each": np.round(found, 3).tolist()}
 
 
+def cubic_filter(T, seed, last=0.0):
+    """Return inputs and outputs (T,) of s(k) = 0.9 s(k-1) - 0.05 s(k-1)^3 + 0.2 u(k)."""
+    rng, s = np.random.default_rng(seed), []
+    u = np.convolve(rng.normal(size=T + 9), np.ones(10) / 3, "valid")
+    for value in u.tolist():
+        last = 0.9 * last - 0.05 * last**3 + 0.2 * value
+        s.append(last)
+    return u, np.array(s)
+
+
+def stream(steps):
+    """Return error, seconds and peak memory of a fit to one record in a zarr store, in its own process."""
+    import zarr
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = zarr.open_group(folder, mode="w")
+        u, s = (root.create_array(name, shape=(steps,), chunks=(1_000_000,), dtype="f8") for name in "us")
+        last = 0.0
+        for k in range(0, steps, 1_000_000):
+            own = slice(k, min(steps, k + 1_000_000))
+            u[own], s[own] = cubic_filter(own.stop - k, k, last)
+            last = float(s[own.stop - 1])
+        v, r = cubic_filter(10_000, 1)
+        np.savez(f"{folder}/new.npz", v=v, r=r)
+        run = subprocess.run(
+            [sys.executable, "-c", _STREAMED, folder], check=True, capture_output=True, text=True
+        )
+        yield {"steps": steps, **json.loads(run.stdout.splitlines()[-1])}
+
+
+_STREAMED = """
+import json, resource, sys, time
+import numpy as np, zarr
+from elmonet import MarchingELMDeepONet
+root, new = zarr.open_group(sys.argv[1], mode="r"), np.load(sys.argv[1] + "/new.npz")
+begin = time.perf_counter()
+model = MarchingELMDeepONet(random_state=0).fit(root["u"], root["s"])
+seconds = time.perf_counter() - begin
+error = float(np.linalg.norm(model.predict(new["v"]) - new["r"]) / np.linalg.norm(new["r"]))
+fitted = next(line for line in model.summary().splitlines() if "were fitted" in line)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+found = {"step": model.step_, "fitted": " ".join(fitted.split()), "error": error}
+print(json.dumps({**found, "seconds": seconds, "GiB": peak}))
+"""
+
+
+def beside(repeats=3):
+    """Return the share of the automatic choice's time that trying steps in time takes, in CPU seconds."""
+    from elmonet import AutoELMDeepONet
+    from elmonet.auto import model as auto
+
+    compare, spent = auto.compare_with_marching, []
+
+    def counted(*arguments, **settings):
+        begin = time.process_time()
+        found = compare(*arguments, **settings)
+        spent.append(time.process_time() - begin)
+        return found
+
+    data = problems.antiderivative(500, 1)
+    noise = np.random.default_rng(0).normal(size=data.s_train.shape) * data.s_train.std()
+    u, s, points = data.u_train, data.s_train, data.points
+    sets = {
+        "antiderivative": (u, s, points),
+        "antiderivative, noise 1 %": (u, s + 0.01 * noise, points),
+        "its square": (u, s**2, points),
+        "input times antiderivative": (u, u * s, points),
+    }
+    flow = problems.burgers(150, 1)
+    sets["burgers"] = flow.u_train, flow.s_train, flow.points
+    auto.compare_with_marching = counted
+    for name, given in sets.items():
+        spent.clear()
+        begin = time.process_time()
+        for _ in range(repeats):
+            AutoELMDeepONet(random_state=0).fit(*given)
+        total = time.process_time() - begin
+        yield {"data": name, "cpu_seconds": total / repeats, "growth": sum(spent) / (total - sum(spent))}
+    auto.compare_with_marching = compare
+
+
 def lengths():
     """Return errors for records of 200 to 5000 steps in one list, and for one record of a million steps."""
     data = problems.duffing(12, 10, n_steps=5000)
@@ -203,15 +299,7 @@ def lengths():
         "seconds": seconds,
     }
 
-    def respond(T, seed):
-        rng, last, s = np.random.default_rng(seed), 0.0, []
-        u = np.convolve(rng.normal(size=T + 9), np.ones(10) / 3, "valid")
-        for value in u.tolist():
-            last = 0.9 * last - 0.05 * last**3 + 0.2 * value
-            s.append(last)
-        return u, np.array(s)
-
-    (u, s), (v, r) = respond(1_000_000, 0), respond(10_000, 1)
+    (u, s), (v, r) = cubic_filter(1_000_000, 0), cubic_filter(10_000, 1)
     seconds, model = timed(lambda: MarchingELMDeepONet(random_state=0).fit(u, s))
     error = float(np.linalg.norm(model.predict(v) - r) / np.linalg.norm(r))
     yield {"records": 1, "steps": 1_000_000, "error": error, "expected": model.expected_error_} | {
@@ -224,6 +312,7 @@ def speed():
     for n, T, settings in (
         (1000, 1000, Settings(5, 5, "tanh", 200, 0.1)),
         (1000, 1000, Settings(3, 4, "tanh", 1000, 0.1)),
+        (1000, 1000, Settings(3, 4, "cubic")),
         (1, 20_000, Settings(5, 5, "tanh", 200, 0.1)),
     ):
         rng, h, m = np.random.default_rng(0), settings.outputs, settings.inputs
@@ -235,16 +324,26 @@ def speed():
         C = 1e-3 * rng.normal(size=(step.count, 1))
         runner = Runner(step, np.array([[-9.0], [9.0]]))
         seconds = timed(lambda runner=runner, series=series, C=C: runner.run(series, C))[0]
-        A, M = rng.normal(size=(settings.width, h + m)), rng.normal(size=(h + m, h))
-        Z, B, S = (rng.normal(size=(k, n)) for k in (h + m, step.count, h))
+        # Coordinates of past outputs and inputs, random features of them or products by Horner's scheme, and
+        # the sum with coefficients.
+        rows = settings.width or (h + m) * (h + m + 1) // 2
+        A, M, N = (rng.normal(size=size) for size in ((rows, h + m), (h + m, h), (h + m, m)))
+        Z, B, S, U = (rng.normal(size=(k, n)) for k in (h + m, step.count, h, m))
 
-        def products(A=A, M=M, Z=Z, B=B, S=S, C=C, T=T):
+        def products(A=A, M=M, N=N, Z=Z, B=B, S=S, U=U, C=C, T=T):
             for _ in range(T):
-                M @ S, A @ Z, C.T @ B
+                M @ S, N @ U, A @ Z, C.T @ B
 
         alone = timed(products)[0]
         kilohertz = T / seconds / 1e3
-        yield {"records": n, "steps": T, "width": settings.width, "seconds": seconds, "products": alone} | {
+        yield {
+            "records": n,
+            "steps": T,
+            "kind": settings.kind,
+            "width": settings.width,
+            "seconds": seconds,
+            "products": alone,
+        } | {
             "ratio": seconds / alone,
             "kHz": kilohertz,
         }
@@ -253,6 +352,7 @@ def speed():
 if __name__ == "__main__":
     parser = option_parser(__doc__, data=True, out=OUT)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--steps", type=int, default=100_000_000, help="steps of the streamed record")
     parser.add_argument("--lstm", type=float, default=10.0, help="seconds of the LSTM, in units of ours")
     options = parser.parse_args()
     results = read_results(options.out, {})
@@ -262,7 +362,8 @@ if __name__ == "__main__":
             print("silverbox needs --data")
             continue
         results[part] = []
-        for found in silverbox(options.data, options.lstm) if part == "silverbox" else globals()[part]():
+        given = {"silverbox": (options.data, options.lstm), "stream": (options.steps,)}.get(part, ())
+        for found in globals()[part](*given):
             print_row(found)
             results[part].append(found)
             write_results(options.out, results)

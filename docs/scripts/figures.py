@@ -21,6 +21,7 @@ from elmonet.paper import read_results
 from elmonet.paper.figures import BLUE, ORANGE
 from elmonet.paper.report import draw_figures
 from scripts import data_pictures, tables
+from scripts.forced_field import forced_field
 from scripts.shared import DOCS, FIGURE_FOLDER, load_results, save_figure
 
 
@@ -222,4 +223,5 @@ FIGURES = {
     "data": data_pictures.draw_all,
     "learning": learning,
     "heating": heating,
+    "forced_field": forced_field,
 }

@@ -155,8 +155,11 @@ def test_known_values_begin_a_run():
     known, unknown = (model.interval(u[12:], 0.8, start=own) for own in (s[12:, :1], None))
     assert (known[1] - known[0])[:, 1:10].mean() < 0.1 * (unknown[1] - unknown[0])[:, 1:10].mean()
     assert "not from rest" in model.summary()
-    with pytest.raises(InputError, match="start must hold"):
-        model.predict(u[12:], start=np.zeros((2, 81)))
+    for start in (np.zeros((2, 81)), np.zeros((3, 2))):
+        with pytest.raises(InputError, match="start must hold the first"):
+            model.predict(u[12:], start=start)
+    with pytest.raises(InputError, match=r"records \(N, T\) of any length T"):
+        model.predict(np.zeros((2, 80, 3)))
 
 
 def test_parameters_and_channels_and_components():
@@ -240,7 +243,10 @@ def test_left_out_errors_are_those_of_refits():
         Z = np.stack([past, u], axis=-1).reshape(-1, 2)
         Z = ((Z - step.mean) / step.deviation).T
         B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
-        A, y = B[:, rest].reshape(step.count, -1), (s - past)[rest].ravel()
+        weights = 1 / np.linalg.norm(s, axis=1, keepdims=True)  # errors are relative to the record's size
+        weights *= np.sqrt(np.mean(s**2) * s.shape[1])
+        A = (B * weights)[:, rest].reshape(step.count, -1)
+        y = (weights * (s - past))[rest].ravel()
         norms = np.linalg.norm(A, axis=1)
         A = A / norms[:, None]
         C = np.linalg.solve(A @ A.T + found.alpha * np.eye(len(A)), A @ y) / norms
@@ -272,7 +278,7 @@ def test_many_steps_in_blocks_are_one_fit(monkeypatch):
 
     u, s = records(1, 9000)
     whole = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
-    monkeypatch.setattr(choice, "_SEARCH_STEPS", 8000)
+    monkeypatch.setattr(choice, "SEARCH_STEPS", 8000)
     monkeypatch.setattr(fit, "_MANY_STEPS", 5000)
     monkeypatch.setattr(fit, "_BLOCK_STEPS", 700)
     blocks = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])

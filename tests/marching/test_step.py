@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+from elmonet.marching.free_run import Runner
+from elmonet.marching.step import Series, Settings, Step
+from elmonet.marching.sums import Sums
 
 pytestmark = pytest.mark.numerics
 
@@ -74,9 +76,12 @@ def features_by_hand(step, window):
     linear, rest = z[: len(seen)], z if h else z[len(seen) :]
     rest = linear if h else rest
     out = [np.ones(1), linear]
-    if settings.kind == "tanh":
+    if settings.kind in ("tanh", "hysteretic"):
         A, b = step.weights
         out.append(np.tanh(A @ rest + b[:, 0]))
+        if settings.kind == "hysteretic":
+            speed, half = np.abs(s[-1] - s[-2]) / step.deviation[c : 2 * c], settings.width // 2
+            out[-1][half:] *= [speed[j % c] for j in range(settings.width - half)]
     else:
         for degree in range(2, {"linear": 1, "quadratic": 2, "cubic": 3}[settings.kind] + 1):
             terms = itertools.combinations_with_replacement(range(len(rest)), degree)
@@ -90,6 +95,7 @@ CASES = [
     Settings(2, 3, "quadratic"),
     Settings(2, 2, "cubic"),
     Settings(3, 2, "tanh", 20, 0.1),
+    Settings(3, 2, "hysteretic", 21, 0.3),
     Settings(0, 9),
     Settings(0, 9, "quadratic"),
     Settings(0, 12, "tanh", 10, 0.3),
@@ -181,3 +187,31 @@ def test_what_a_step_sees_in_words():
     assert Settings(0, 64).describe() == "without feedback: the last 64 inputs, linear"
     assert Settings(2, 3).memory == 2
     assert Settings(0, 64).memory == 63
+
+
+@pytest.mark.parametrize("settings", [one for one in CASES if one.outputs], ids=str)
+def test_the_step_as_array_operations(settings):
+    """The description of a step, from which it is exported, has the values of the step."""
+    series = random_series((2, 1, 1), settings, [30])
+    step = Step.of(settings, series, 3)
+    C = 0.02 * np.random.default_rng(5).normal(size=(step.count, 2))
+    limits = np.array([[-50.0, -50.0], [50.0, 50.0]])
+    graph = step.trace(C, limits)
+    one, h, m = series[0], settings.outputs, settings.inputs
+    for k in (0, 11):
+        window = np.concatenate([one.s[k : k + h].ravel(), one.u[k : k + m].ravel(), one.parameters])
+        values = [window[None]]
+        for operation in graph.operations:
+            values.append(operation.value([values[i] for i in operation.sources]))
+        expected = one.s[k + h - 1] + features_by_hand(step, window) @ C
+        np.testing.assert_allclose(values[-1][0], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_records_count_by_their_size():
+    """Steps of a record with twice the weight count as four times as many of them."""
+    series = random_series((1, 1, 0), Settings(2, 2), [30, 40])
+    step = Step.of(Settings(2, 2, "quadratic"), series, 0)
+    heavy = Sums.of(step, [series[0]._replace(weight=2.0), series[1]])
+    repeated = Sums.of(step, [series[0]] * 4 + [series[1]])
+    np.testing.assert_allclose(heavy.gram, repeated.gram)
+    np.testing.assert_allclose(heavy.right, repeated.right)

@@ -13,16 +13,19 @@ from elmonet.auto.error_estimate import EXACT
 from elmonet.errors import InputError
 from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
-from elmonet.marching.choice import Search, find_rest, sample
+from elmonet.marching.choice import Search
 from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
+from elmonet.marching.records import find_rest, sample
 from elmonet.summary import Fact, percent
 
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
-_SECOND_STEPS = 5000  # of a second look, with more candidates
 _WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
-_CLOSE = 1.1  # the same of the second look: a whole search costs more than all else, and gains little on it
+_CLOSE = (
+    0.95  # the same of a second look, with more candidates: a whole search may cost more than all else, and
+)
+# where both errors are those of noise in the outputs, it gains nothing
 _BETTER = 0.9  # error that marching must reach, relative to that of whole functions
 
 
@@ -49,14 +52,15 @@ def compare_with_marching(
     try:
         records, inputs, outputs = from_training(training)
         few = find_rest(sample(records, _QUICK_STEPS))
-        quick = Search(few, seed=seed).quick()
+        look = Search(few, seed=seed)
+        quick = look.quick()
     except InputError:
         return None
     known = replace(records, rest=few.rest, level=few.level, from_rest=few.from_rest)
     if quick.error > _WORTH * error:
         return _not_used(quick.error)
     if quick.error > _CLOSE * error:
-        quick = Search(sample(known, _SECOND_STEPS), seed=seed).quick(more=True)
+        quick = look.quick(more=True)
         if quick.error > _CLOSE * error:
             return _not_used(quick.error)
     search = Search(known, seed=seed, deadline=deadline, tell=tell)

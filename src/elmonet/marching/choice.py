@@ -9,7 +9,6 @@ later inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,25 +16,28 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from elmonet.errors import InputError
+from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import Larger, larger_half, run_larger
-from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
-from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+from elmonet.marching.records import Records, cut, fold_numbers, sample, series_of
+from elmonet.marching.step import Settings, Step
+from elmonet.marching.sums import Sums, fold_coefficients, fold_sums, total
 
 FOLDS = 10
 _ALPHAS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _FEW_ALPHAS = (1e-12, 1e-8, 1e-4)  # of a quick look
 _LOOK = (Settings(2, 3), Settings(3, 4, "cubic"), Settings(0, 24))
-_SECOND_LOOK = (Settings(0, 64), Settings(3, 4, "tanh", 300, 0.1))
-_SEARCH_STEPS = 60_000  # steps that a search sees
+_SECOND_LOOK = (Settings(0, 64), Settings(3, 4, "tanh", 150, 0.1))
+SEARCH_STEPS = 60_000  # steps that a search sees
 _RUN_STEPS = 1500  # steps of a free run in a search
 _STEADY_STEPS = 500  # the same in the tests beyond the training range
 _MANY_STEPS = 1_000_000  # above, no wide steps are tried
-_STRETCH = 4000  # steps of a stretch of long records in a search
 _MEMORIES = ((1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (4, 4), (4, 5))
+_USUAL = (3, 4)  # memory that random features always see
 _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
 _FILTERS = (8, 16, 32, 64, 128, 256, 512)
 _SCALES = (0.03, 0.1, 0.3)
 _WIDTH, _WIDE = 300, 1000
+_CLOSE = 2.0  # score of random features, relative to the best, above which no others of them are tried
 _MAX_COUNT = 700  # features of a polynomial
 _MOST = 2.0  # error of a run that went astray
 _ALIKE = 1.1  # errors of candidates of which the simplest may be taken
@@ -43,9 +45,9 @@ _ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds 
 _LARGER = 1.25  # factor on inputs in that test
 _JUDGED = 40  # candidates, the best, that are tested beyond the training range
 _WORTH = 1.03  # ratio of errors that a wider step must gain
-_STAGES = 3
+_STAGES = 4
+_ROUNDING = 1e-15  # least error of a record
 _EXACT = 1e-9  # error below which nothing more is tried
-_REST_STEPS = 5.0  # error of steps from rest, relative to that of others, if records begin at rest
 
 
 class Candidate(NamedTuple):
@@ -65,11 +67,25 @@ class Candidate(NamedTuple):
         """Mean of the errors; runs that went astray count with 2."""
         return float(np.mean(np.minimum(self.errors, _MOST)))
 
+    @property
+    def typical(self) -> float:
+        """Geometric mean of the errors."""
+        return float(np.exp(np.mean(np.log(np.clip(self.errors, _ROUNDING, _MOST)))))
+
+    @property
+    def score(self) -> float:
+        """Geometric mean of the mean error and the typical one, by which candidates are compared.
+
+        The mean of ten errors is mostly that of the one or two records that leave the range of the others,
+        and so a matter of chance.
+        """
+        return float(np.sqrt(self.error * self.typical))
+
     def row(self) -> dict[str, Any]:
         """Return a row of a leaderboard."""
         own = self.settings
         memory = f"{own.outputs} + {own.inputs} values" if own.feedback else f"{own.inputs} inputs"
-        kind = f"tanh (width {own.width}, scale {own.scale:g})" if own.kind == "tanh" else own.kind
+        kind = f"{own.kind} (width {own.width}, scale {own.scale:g})" if own.random else own.kind
         return {
             "branch": f"step {'with' if own.feedback else 'without'} feedback, {kind} ({memory})",
             "log_inputs": False,
@@ -80,59 +96,6 @@ class Candidate(NamedTuple):
             "alpha": self.alpha,
             "seconds": self.seconds,
         }
-
-
-def find_rest(records: Records) -> Records:
-    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values."""
-    shortest = min(map(len, records.u))
-    settings = Settings(2, 3) if shortest > 8 else Settings(1, 2)
-    inside = replace(records.at_rest("zero"), from_rest=False)
-    whole = [Piece(i, 0, len(u)) for i, u in enumerate(records.u)]
-    series = [one for piece in whole if (one := series_of(inside, piece, settings, training=True))]
-    if not series:
-        return records.at_rest("zero")
-    step = Step.of(settings, series, 0)
-    C = Sums.of(step, series).solve(1e-8)
-    assert C is not None
-    typical = _one_step(step, C, series)
-    found = {}
-    for rest in ("zero", "hold"):
-        own = records.at_rest(rest)
-        first = [Piece(i, 0, min(len(u), settings.memory + 1)) for i, u in enumerate(own.u)]
-        begun = [series_of(own, piece, settings, known=False) for piece in first]
-        found[rest] = _one_step(step, C, [one for one in begun if one is not None])
-    rest = "zero" if found["zero"] <= 1.01 * found["hold"] else "hold"
-    small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in records.s]))
-    return replace(records.at_rest(rest), from_rest=bool(found[rest] <= max(_REST_STEPS * typical, small)))
-
-
-def _one_step(step: Step, C: np.ndarray, series: Sequence[Series]) -> float:
-    squares = [np.mean((C.T @ B - y) ** 2) for B, y in step.rows(series)]
-    return float(np.sqrt(np.mean(squares)))
-
-
-def sample(records: Records, most: int = _SEARCH_STEPS) -> Records:
-    """Return records with at most so many steps: some of them, or stretches of long ones, evenly spaced."""
-    if records.steps <= most:
-        return records
-    lengths = np.array([len(u) for u in records.u])
-    whole = bool(lengths.max() <= _STRETCH)
-    stretch = int(lengths.max()) if whole else _STRETCH
-    parts = [
-        (i, slice(k, min(k + stretch, length)))
-        for i, length in enumerate(lengths)
-        for k in range(0, length, stretch)
-        if length - k > stretch // 4 or k == 0
-    ]
-    mean = np.mean([own.stop - own.start for _, own in parts])
-    parts = [
-        parts[j] for j in np.unique(np.linspace(0, len(parts) - 1, max(2, int(most / mean))).astype(int))
-    ]
-    u, s = ([np.asarray(A[i][own], np.float64) for i, own in parts] for A in (records.u, records.s))
-    rows = [i for i, _ in parts]
-    groups = records.groups[rows] if whole else np.arange(len(rows))
-    from_rest = records.from_rest and whole
-    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=from_rest)
 
 
 class Search:
@@ -154,7 +117,7 @@ class Search:
         deadline: float = np.inf,
         tell: Callable[[str, float, float], None] = lambda what, done, total: None,
     ):
-        self.records = sample(records)
+        self.records = sample(records, SEARCH_STEPS)
         self.many = records.steps > _MANY_STEPS
         self.feedback, self.memory, self.seed = feedback, memory, seed
         self.deadline, self.tell = deadline, tell
@@ -169,7 +132,7 @@ class Search:
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
         self.candidates: list[Candidate] = []
         self._beyond: dict[tuple[Settings, float], tuple[bool, Larger | None]] = {}
-        self.stage = 0  # of the search: polynomials and filters, random features, wide ones
+        self.stage = 0  # of the search: polynomials and filters, random features, hysteretic ones, wide ones
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -188,16 +151,18 @@ class Search:
         if self.best().error > _EXACT:
             self._try_all(self._nonlinear(with_feedback, filters))
         if self.best().error > _EXACT:
+            self._try_all(self._hysteretic(with_feedback))
+        if self.best().error > _EXACT:
             self._try_all(self._wide())
         return self.chosen()
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
     def quick(self, *, more: bool = False) -> Candidate:
-        """Return the best of few cheap candidates; runs begin as `predict` begins them, at rest."""
-        for own in (*_LOOK, *(_SECOND_LOOK if more else ())):
+        """Return the best of few cheap candidates, or of some more; runs begin as those of `predict`."""
+        for own in _SECOND_LOOK if more else _LOOK:
             if self._fits(own) and own.memory < self.shortest:
                 self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
-        return self.best()
+        return min(self.candidates, key=lambda one: one.error)
 
     def error_from_rest(self, candidate: Candidate) -> float:
         """Return the error of runs that begin at rest, as those of `predict`."""
@@ -207,13 +172,13 @@ class Search:
         return found.error
 
     def best(self) -> Candidate:
-        """Return the candidate with the least error."""
-        return min(self.candidates, key=lambda one: one.error)
+        """Return the candidate with the least score."""
+        return min(self.candidates, key=lambda one: one.score)
 
     def leaderboard(self, chosen: Candidate) -> list[dict[str, Any]]:
         """Return the candidates, each with its best ridge: the chosen one first, then by their errors."""
         best: dict[Settings, Candidate] = {}
-        for one in sorted(self.candidates, key=lambda one: one.error):
+        for one in sorted(self.candidates, key=lambda one: one.score):
             best.setdefault(one.settings, one)
         best.pop(chosen.settings, None)
         return [chosen.row(), *(one.row() for one in best.values())]
@@ -221,28 +186,33 @@ class Search:
     def best_of(self, feedback: bool) -> Candidate | None:
         """Return the best candidate with, or without, feedback."""
         own = [one for one in self.candidates if one.settings.feedback == feedback]
-        return min(own, key=lambda one: one.error) if own else None
+        return min(own, key=lambda one: one.score) if own else None
 
     def chosen(self) -> Candidate:
         """Return the simplest of the candidates that are not worse than the best, and run steadily.
 
-        A candidate is not worse if its mean error is within 10 % and its squared errors exceed the best
-        one's by less than the standard error of the difference over the pieces. Of n + 1 records, about one
-        leaves the range of the others: so the error of larger records, by a fit to the smaller half, counts
-        with 1 / (n + 1). Runs that leave all bounds at inputs 1.25 times as large count as errors 1.5 times
-        as large.
+        A candidate is not worse if its score is within 10 % and its errors exceed the best one's by a factor
+        that is within the standard error of its logarithm over the pieces. Of n + 1 records, about one leaves
+        the range of the others: so the error of larger records, by a fit to the smaller half, counts with
+        1 / (n + 1) in the mean error. Runs that leave all bounds at inputs 1.25 times as large count as
+        errors 1.5 times as large. What is within 3 % is never worse; a narrow step of the best one's kind
+        only then.
         """
         judged: list[tuple[float, Candidate]] = []
-        for one in sorted(self.candidates, key=lambda one: one.error)[:_JUDGED]:
-            if judged and one.error > _ALIKE * min(risk for risk, _ in judged):
+        for one in sorted(self.candidates, key=lambda one: one.score)[:_JUDGED]:
+            if judged and one.score > _ALIKE * min(risk for risk, _ in judged):
                 break  # what is left cannot be better
             judged.append((self._risk(one), one))
         least, best = min(judged, key=lambda pair: pair[0])
-        alike = [one for error, one in judged if error <= _ALIKE * least and _not_worse(one, best)]
         narrow = best.settings._replace(width=_WIDTH)
-        alike += [one for error, one in judged if error <= _WORTH * least and one.settings == narrow]
+        alike = [
+            one
+            for risk, one in judged
+            if risk <= _WORTH * least
+            or (risk <= _ALIKE * least and one.settings != narrow and _not_worse(one, best))
+        ]
         simplest = min(alike, key=lambda one: one.n_features).settings
-        return min((one for one in alike if one.settings == simplest), key=lambda one: one.error)
+        return min((one for one in alike if one.settings == simplest), key=lambda one: one.score)
 
     def left_out(self, settings: Settings, alphas: Sequence[float], known: bool = True) -> list[Candidate]:
         """Try one step with several ridges."""
@@ -280,11 +250,18 @@ class Search:
         self.stage += 1
 
     def _alphas(self, settings: Settings) -> Sequence[float]:
-        """Return the ridges to try: around the best one of a narrower step, if there is one."""
-        narrow = [one for one in self.candidates if one.settings._replace(width=settings.width) == settings]
-        if settings.kind != "tanh" or not narrow:
+        """Return the ridges to try: around the best one of a narrower or simpler step, if there is one."""
+        if not settings.random:
             return _ALPHAS
-        at = _ALPHAS.index(min(narrow, key=lambda one: one.error).alpha)
+        random = [one for one in self.candidates if one.settings.random]
+        narrow = [
+            one
+            for one in random
+            if one.settings._replace(width=settings.width, kind=settings.kind) == settings
+        ]
+        if not narrow:
+            return _ALPHAS
+        at = _ALPHAS.index(min(narrow, key=lambda one: one.score).alpha)
         return _ALPHAS[max(0, at - 1) : at + 2]
 
     def _memories(self) -> tuple[list[tuple[int, int]], list[int]]:
@@ -309,23 +286,35 @@ class Search:
     def _nonlinear(self, with_feedback: list[tuple[int, int]], filters: list[int]) -> list[Settings]:
         """Return random features of the memories that were best so far."""
         width = min(_WIDTH, self.records.steps // 5)
-        ranked = sorted(self.candidates, key=lambda one: one.error)
+        ranked = sorted(self.candidates, key=lambda one: one.score)
         own = [one.settings for one in ranked if one.settings.feedback]
         memories = list(dict.fromkeys((one.outputs, one.inputs) for one in own if one.outputs <= 8))[:2]
-        memories += [m for m in ((3, 4),) if m in with_feedback and m not in memories]
+        memories += [m for m in (_USUAL,) if m in with_feedback and m not in memories]
         out = [Settings(*m, "tanh", width, scale) for m in memories for scale in _SCALES]
         longest = [one.settings.inputs for one in ranked if not one.settings.feedback][:1]
         for L in longest:
             out += [Settings(0, L, "quadratic"), *(Settings(0, L, "tanh", width, scale) for scale in _SCALES)]
-        return [one for one in out if one.kind == "tanh" or self._fits(one)] if width > 10 else []
+        return [one for one in out if one.random or self._fits(one)] if width > 10 else []
+
+    def _hysteretic(self, with_feedback: list[tuple[int, int]]) -> list[Settings]:
+        """Return features with kinks where outputs turn, for the best memory so far and a usual one."""
+        random = [one for one in self.candidates if one.settings.random and one.settings.outputs > 1]
+        if not random:
+            return []
+        own = min(random, key=lambda one: one.score)
+        if own.score > _CLOSE * self.best().score:
+            return []
+        width = min(2 * _WIDTH, self.records.steps // 10)
+        memories = dict.fromkeys([own.settings[:2], *(m for m in (_USUAL,) if m in with_feedback)])
+        return [Settings(*m, "hysteretic", width, scale) for m in memories for scale in _SCALES[:2]]
 
     def _wide(self) -> list[Settings]:
         """Return wider random features, where random features are among the best."""
         random = [one for one in self.candidates if one.settings.kind == "tanh"]
         if not random or self.many or self.records.steps < 5 * _WIDE:
             return []
-        own = min(random, key=lambda one: one.error)
-        if own.error > 1.3 * self.best().error:
+        own = min(random, key=lambda one: one.score)
+        if own.score > _CLOSE * self.best().score:
             return []
         return [own.settings._replace(width=_WIDE)]
 
@@ -334,13 +323,13 @@ class Search:
         return self._runs_beyond(candidate)[1]
 
     def _risk(self, candidate: Candidate) -> float:
-        """Return the expected error with what records beyond the training range add to it."""
+        """Return the score with what records beyond the training range add to the mean error."""
         steady, larger = self._runs_beyond(candidate)
         error = candidate.error * (1.0 if steady else _ASTRAY)
-        if larger is None:
-            return error
-        share = 1 / (len(self.pieces) + 1)
-        return error + share * max(0.0, float(np.minimum(larger.errors, _MOST).mean()) - error)
+        if larger is not None:
+            share = 1 / (len(self.pieces) + 1)
+            error += share * max(0.0, float(np.minimum(larger.errors, _MOST).mean()) - error)
+        return float(np.sqrt(error * candidate.typical))
 
     def _runs_beyond(self, candidate: Candidate) -> tuple[bool, Larger | None]:
         """Return whether free runs with larger inputs stay within all bounds, and runs of larger records."""
@@ -370,39 +359,6 @@ class Search:
 
 
 def _not_worse(one: Candidate, best: Candidate) -> bool:
-    excess = np.minimum(one.errors, _MOST) ** 2 - np.minimum(best.errors, _MOST) ** 2
+    logs = [np.log(np.clip(own.errors, _ROUNDING, _MOST)) for own in (one, best)]
+    excess = logs[0] - logs[1]
     return float(excess.mean()) <= float(excess.std(ddof=1)) / np.sqrt(len(excess))
-
-
-def fold_coefficients(
-    step: Step, series: Sequence[Series | None], folds: np.ndarray, alphas: Sequence[float]
-) -> np.ndarray:
-    """Return coefficients (K, A, F, c) of fits without each fold; NaN where a ridge is singular."""
-    sums = fold_sums(step, series, folds)
-    K = len(sums)
-    out = np.full((K, len(alphas), step.count, step.sizes[0]), np.nan)
-    for k in range(K):
-        others = total([own for j, own in enumerate(sums) if j != k])
-        for a, alpha in enumerate(alphas):
-            C = others.solve(alpha)
-            if C is not None:
-                out[k, a] = C
-    return out
-
-
-def fold_sums(step: Step, series: Sequence[Series | None], folds: np.ndarray) -> list[Sums]:
-    """Return the sums over the steps of each fold."""
-    own: list[list[Series]] = [[] for _ in range(int(folds.max()) + 1)]
-    for one, fold in zip(series, folds, strict=True):
-        if one is not None:
-            own[fold].append(one)
-    return [Sums.of(step, part) for part in own]
-
-
-def total(sums: Sequence[Sums]) -> Sums:
-    """Return the sum of all."""
-    found = Sums(sums[0].gram.copy(order="F"), sums[0].right.copy())
-    for own in sums[1:]:
-        found.gram[:] += own.gram
-        found.right[:] += own.right
-    return found

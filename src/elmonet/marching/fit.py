@@ -11,12 +11,14 @@ from threadpoolctl import threadpool_limits
 from elmonet.errors import InputError
 from elmonet.forms.outputs import OutputForm
 from elmonet.marching.bands import HeldOutRuns
-from elmonet.marching.choice import FOLDS, Candidate, Search, find_rest, fold_sums, sample, total
+from elmonet.marching.choice import FOLDS, SEARCH_STEPS, Candidate, Search
 from elmonet.marching.fitted import FittedMarching
 from elmonet.marching.forms import RecordInputs
+from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import MARGIN, Larger, Leaving, Ranges
-from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
-from elmonet.marching.step import Runner, Series, Settings, Step, Sums
+from elmonet.marching.records import Piece, Records, cut, find_rest, fold_numbers, sample, series_of
+from elmonet.marching.step import Series, Settings, Step
+from elmonet.marching.sums import Sums, fold_sums, total
 from elmonet.metrics import reference_norms
 from elmonet.summary import Fact, percent
 from elmonet.uncertainty.error_estimate import ErrorEstimate
@@ -33,7 +35,7 @@ _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs de
 
 def find_rest_of(records: Records) -> Records:
     """Return records with what is taken to come before them."""
-    few = sample(records)
+    few = sample(records, SEARCH_STEPS)
     known = find_rest(few)
     if few is records:
         return known

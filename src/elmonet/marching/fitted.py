@@ -17,9 +17,10 @@ from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
 from elmonet.marching.bands import HeldOutRuns, MarchingErrorBars
 from elmonet.marching.forms import Given, RecordInputs, Started, targets_of
+from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import MARGIN, outside_range
 from elmonet.marching.records import before
-from elmonet.marching.step import Runner, Series, Step
+from elmonet.marching.step import Series, Step
 from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
@@ -141,6 +142,11 @@ class FittedMarching(FittedModel):
         c = self.step.sizes[0]
         if given.form == "single" and np.ndim(start) == (1 if c == 1 and not self.outputs.components else 2):
             start = [start]
+        several = isinstance(start, (list, tuple)) or getattr(start, "ndim", 1) > 1
+        if several and len(start) != len(given.u):
+            raise InputError(
+                f"start must hold the first outputs of each of the {len(given.u)} records; got {len(start)}."
+            )
         found = targets_of(self.outputs, start, len(given.u))
         for i, (own, u) in enumerate(zip(found, given.u, strict=True)):
             if not 1 <= len(own) <= len(u):

@@ -157,7 +157,10 @@ class RecordInputs(InputForm):
         if estimator is None:  # checked before
             return np.asarray(X)
         shape = np.shape(plain(X))
-        if len(shape) != 1 + len(self.given) or shape[1:] == self.given or shape[2:] != self.given[1:]:
+        if len(shape) > 1 and shape[2:] != self.given[1:]:
+            wanted = ", ".join(["N", "T", *map(str, self.given[1:])])
+            raise InputError(f"X must hold records ({wanted}) of any length T, as in fit; got {shape}.")
+        if len(shape) != 1 + len(self.given) or shape[1:] == self.given:
             return super().rows(estimator, X)  # of the training length, or refused
         X = np.asarray(plain(X), dtype=np.float64)
         finite(X, "X")

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from elmonet.marching.step import Runner, Series, Step, Sums
+from elmonet.marching.free_run import Runner
+from elmonet.marching.step import Series, Step
+from elmonet.marching.sums import Sums
 from elmonet.summary import Fact, percent, plural
 
 MARGIN = 1.2  # novelty above which a run has left the training range

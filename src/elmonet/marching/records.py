@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from elmonet.marching.step import Series, Settings
+from elmonet.marching.step import Series, Settings, Step
+from elmonet.marching.sums import Sums
 
 MIN_PIECES = 10  # records, or stretches of records, that are left out
 _MIN_STRETCH = 40  # steps of a stretch
+_STRETCH = 4000  # steps of a stretch of long records in a sample
+_REST_STEPS = 5.0  # error of steps from rest, relative to that of others, if records begin at rest
+_LEAST_SIZE = 0.3  # size of a record, relative to all, below which its errors count no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,17 @@ class Records:
         low = np.min([np.min(one, axis=0) for one in self.s], axis=0)
         high = np.max([np.max(one, axis=0) for one in self.s], axis=0)
         return np.stack([low - 2 * (high - low), high + 2 * (high - low)])
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """(N,), factors on the errors of each record's steps: errors of runs are relative to its size."""
+        if not all(isinstance(one, np.ndarray) for one in self.s):
+            return np.ones(len(self.s))
+        sizes = np.sqrt([np.mean(one**2) for one in self.s])
+        usual = np.sqrt(np.mean(sizes**2))
+        return (
+            np.asarray(usual / np.maximum(sizes, _LEAST_SIZE * usual)) if usual > 0 else np.ones(len(sizes))
+        )
 
     def at_rest(self, rest: str) -> Records:
         """Return the same records with another idea of what came before them."""
@@ -120,4 +136,59 @@ def series_of(
     own = s[max(0, begin - h) : begin] if known or training else s[:0]
     past = np.concatenate([np.repeat(records.level[None], h - len(own), axis=0), own])
     inputs = np.concatenate([before(u, begin, settings.inputs - 1, records.rest), u[begin : piece.end]])
-    return Series(inputs, np.concatenate([past, s[begin : piece.end]]), records.parameters[piece.record])
+    outputs = np.concatenate([past, s[begin : piece.end]])
+    weight = float(records.weights[piece.record])
+    return Series(inputs, outputs, records.parameters[piece.record], weight)
+
+
+def find_rest(records: Records) -> Records:
+    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values."""
+    shortest = min(map(len, records.u))
+    settings = Settings(2, 3) if shortest > 8 else Settings(1, 2)
+    inside = replace(records.at_rest("zero"), from_rest=False)
+    whole = [Piece(i, 0, len(u)) for i, u in enumerate(records.u)]
+    series = [one for piece in whole if (one := series_of(inside, piece, settings, training=True))]
+    if not series:
+        return records.at_rest("zero")
+    step = Step.of(settings, series, 0)
+    C = Sums.of(step, series).solve(1e-8)
+    assert C is not None
+    typical = _one_step(step, C, series)
+    found = {}
+    for rest in ("zero", "hold"):
+        own = records.at_rest(rest)
+        first = [Piece(i, 0, min(len(u), settings.memory + 1)) for i, u in enumerate(own.u)]
+        begun = [series_of(own, piece, settings, known=False) for piece in first]
+        found[rest] = _one_step(step, C, [one for one in begun if one is not None])
+    rest = "zero" if found["zero"] <= 1.01 * found["hold"] else "hold"
+    small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in records.s]))
+    return replace(records.at_rest(rest), from_rest=bool(found[rest] <= max(_REST_STEPS * typical, small)))
+
+
+def _one_step(step: Step, C: np.ndarray, series: Sequence[Series]) -> float:
+    squares = [np.mean((C.T @ B - y) ** 2) for B, y in step.rows(series)]
+    return float(np.sqrt(np.mean(squares)))
+
+
+def sample(records: Records, most: int) -> Records:
+    """Return records with at most so many steps: some of them, or stretches of long ones, evenly spaced."""
+    if records.steps <= most:
+        return records
+    lengths = np.array([len(u) for u in records.u])
+    whole = bool(lengths.max() <= _STRETCH)
+    stretch = int(lengths.max()) if whole else _STRETCH
+    parts = [
+        (i, slice(k, min(k + stretch, length)))
+        for i, length in enumerate(lengths)
+        for k in range(0, length, stretch)
+        if length - k > stretch // 4 or k == 0
+    ]
+    mean = np.mean([own.stop - own.start for _, own in parts])
+    parts = [
+        parts[j] for j in np.unique(np.linspace(0, len(parts) - 1, max(2, int(most / mean))).astype(int))
+    ]
+    u, s = ([np.asarray(A[i][own], np.float64) for i, own in parts] for A in (records.u, records.s))
+    rows = [i for i, _ in parts]
+    groups = records.groups[rows] if whole else np.arange(len(rows))
+    from_rest = records.from_rest and whole
+    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=groups, from_rest=from_rest)

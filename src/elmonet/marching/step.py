@@ -1,12 +1,11 @@
-"""One time step, learned by one linear solve over all steps of all records, and its free run.
+"""One time step, learned by one linear solve over all steps of all records.
 
 With feedback, the value at time k follows from the last h outputs and the last g + 1 inputs,
 
     s(k) = s(k-1) + C' phi(z),    z = levels and differences of s(k-1), ..., s(k-h), u(k), ..., u(k-g), q ,
 
 where q are parameters of the record; without feedback (h = 0) from a long memory of the input alone,
-``s(k) = C' phi(z)``. The coordinates z are standardised, phi is fixed, and C is all that is learned. In a
-free run, the outputs on the right are the model's own.
+``s(k) = C' phi(z)``. The coordinates z are standardised, phi is fixed, and C is all that is learned.
 """
 
 from __future__ import annotations
@@ -15,21 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from threadpoolctl import threadpool_limits
 
 from elmonet.description import Graph
-from elmonet.linalg import add_gram, product
+from elmonet.linalg import product
 
 DIFFERENCES = 4  # newest values that become levels and differences; older ones stay as they are
 _BLOCK_ENTRIES = 2_000_000  # of a block of windows or features
 _CONSTANT = 1e-12  # deviation of a coordinate that does not vary, relative to its size
 _DEGREES = {"linear": 1, "quadratic": 2, "cubic": 3}
-KINDS = (*_DEGREES, "tanh")
+_FEW_RUNS = 300  # below, products of coordinates are formed from copies of their factors, in few calls
 
 
 class Settings(NamedTuple):
@@ -37,7 +34,9 @@ class Settings(NamedTuple):
 
     outputs, inputs : h and g + 1, the numbers of past outputs and of inputs that a step sees; h = 0 is a
         model without feedback.
-    kind : "linear", "quadratic", "cubic" for polynomials, or "tanh" for random features beside linear ones.
+    kind : "linear", "quadratic", "cubic" for polynomials, or "tanh" for random features beside linear ones;
+        of "hysteretic" ones, half are multiplied by the speed ``|s(k-1) - s(k-2)|`` of an output, which has a
+        kink where a motion turns, as friction and hysteresis do.
     width, scale : number and scale of random features.
     """
 
@@ -53,6 +52,11 @@ class Settings(NamedTuple):
         return self.outputs > 0
 
     @property
+    def random(self) -> bool:
+        """Whether features are random."""
+        return self.kind not in _DEGREES
+
+    @property
     def memory(self) -> int:
         """Number of steps that must be known before the first one is predicted."""
         return max(self.outputs, self.inputs - 1)
@@ -60,7 +64,7 @@ class Settings(NamedTuple):
     def n_features(self, outputs: int, inputs: int, parameters: int = 0) -> int:
         """Return the number of features, for records of some outputs, inputs and parameters."""
         seen = self.outputs * outputs + self.inputs * inputs + parameters
-        if self.kind == "tanh":
+        if self.random:
             return 1 + seen + self.width
         p = seen if self.feedback else len(_bank(self.inputs)) * inputs + parameters
         d = _DEGREES[self.kind]
@@ -68,7 +72,7 @@ class Settings(NamedTuple):
 
     def describe(self) -> str:
         """Return the step in words."""
-        what = f"{self.width} tanh features of scale {self.scale:g}" if self.kind == "tanh" else self.kind
+        what = f"{self.width} {self.kind} features of scale {self.scale:g}" if self.random else self.kind
         if not self.feedback:
             return f"without feedback: the last {self.inputs} inputs, {what}"
         outputs = "the last output" if self.outputs == 1 else f"the last {self.outputs} outputs"
@@ -82,11 +86,13 @@ class Series(NamedTuple):
     u : (g + T, p), inputs, with g values before the first step.
     s : (h + T, c), outputs likewise; only the first h are used in a free run.
     parameters : (q,), of the record.
+    weight : factor on the errors of its steps in a fit.
     """
 
     u: np.ndarray
     s: np.ndarray
     parameters: np.ndarray
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,29 +185,68 @@ class Step:
             count = sum(sizes)
         return found
 
+    @cached_property
+    def _factors(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same as `_tails`: which product before, and which coordinate, each product has as factors."""
+        return [
+            (
+                np.concatenate([np.arange(tail, tail + count) for _, tail, count in degree]),
+                np.concatenate([np.full(count, i) for i, _, count in degree]),
+            )
+            for degree in self._tails
+        ]
+
+    @cached_property
+    def _with_bias(self) -> np.ndarray:
+        """Random weights for the features 1 and z, which stand first."""
+        A, b = self.weights
+        return np.ascontiguousarray(np.hstack([b, A]))
+
+    @cached_property
+    def _speeds(self) -> tuple[slice, np.ndarray]:
+        """Where the first differences of the outputs are among the coordinates, and their zeros (c, 1)."""
+        own = slice(self.sizes[0], 2 * self.sizes[0])
+        return own, self._map[1][own, None]
+
     def features(self, Z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return features (F, n) of standardised coordinates (m, n); fewer if `out` has no rows for more."""
         out = np.empty((self.count, Z.shape[1])) if out is None else out
         m = self._linear
         out[0] = 1.0
         out[1 : m + 1] = Z[:m]
-        V, at = Z[self._nonlinear], m + 1
-        if self.settings.kind == "tanh":
-            A, b = self.weights
-            rows = product(A, np.ascontiguousarray(V), out=out[at:])
-            rows += b
-            np.tanh(rows, out=rows)
+        if self.settings.random:
+            self._random_features(Z, out[: m + 1], out[m + 1 :])
             return out
-        last = V
-        for degree in self._tails:
+        last = V = Z[self._nonlinear]
+        at, few = m + 1, Z.shape[1] < _FEW_RUNS
+        for degree, (of, by) in zip(self._tails, self._factors, strict=True):
             if at == len(out):
                 break
-            begin = at
-            for i, tail, count in degree:
-                np.multiply(last[tail:], V[i], out=out[at : at + count])
-                at += count
+            begin, at = at, at + len(of)
+            if few:
+                np.multiply(last[of], V[by], out=out[begin:at])
+            else:
+                row = begin
+                for i, tail, count in degree:
+                    np.multiply(last[tail:], V[i], out=out[row : row + count])
+                    row += count
             last = out[begin:at]
         return out
+
+    def _random_features(self, Z: np.ndarray, linear: np.ndarray, rows: np.ndarray) -> None:
+        """Write random features (width, n); `linear` holds 1 and the linear coordinates."""
+        if self.settings.feedback:
+            product(self._with_bias, linear, out=rows)
+        else:
+            A, b = self.weights
+            product(A, np.ascontiguousarray(Z[self._nonlinear]), out=rows)
+            rows += b
+        np.tanh(rows, out=rows)
+        if self.settings.kind == "hysteretic":
+            own, zero = self._speeds
+            speeds, half = np.abs(Z[own] - zero), self.settings.width // 2
+            for j, speed in enumerate(speeds):
+                rows[half + j :: len(speeds)] *= speed
 
     def trace(self, coefficients: np.ndarray, limits: np.ndarray) -> Graph:
         """Write one step as array operations: from what it sees to the next output."""
@@ -211,14 +256,14 @@ class Step:
         Z = graph.affine(0, *self._map)
         parts = [graph.affine(graph.part(Z, 0, m), coefficients[1 : m + 1].T, coefficients[0])]
         V = graph.part(Z, *self._nonlinear.indices(len(self.mean))[:2])
-        if settings.kind == "tanh":
+        if settings.random:
             A, b = self.weights
             random = graph.elementwise(graph.affine(V, A, b), "tanh")
+            if settings.kind == "hysteretic":
+                random = self._trace_speeds(graph, Z, random)
             parts.append(graph.affine(random, coefficients[m + 1 :].T))
         last, at = V, m + 1
-        for degree in self._tails:
-            of = np.concatenate([np.arange(tail, tail + count) for _, tail, count in degree])
-            by = np.concatenate([np.full(count, i) for i, _, count in degree])
+        for of, by in self._factors:
             last = graph.product([graph.gather(last, of), graph.gather(V, by)])
             parts.append(graph.affine(last, coefficients[at : at + len(of)].T))
             at += len(of)
@@ -226,6 +271,17 @@ class Step:
             parts.append(graph.part(0, (h - 1) * c, h * c))
         graph.clip(graph.sum(parts), *limits)
         return graph
+
+    def _trace_speeds(self, graph: Graph, Z: int, random: int) -> int:
+        """Write the second half of the random features times the speeds ``|v| = relu(v) + relu(-v)``."""
+        (own, zero), c, width = self._speeds, self.sizes[0], self.settings.width
+        v, half = graph.part(Z, own.start, own.stop), width // 2
+        each = [graph.affine(v, sign * np.eye(c), -sign * zero) for sign in (1.0, -1.0)]
+        speeds = graph.sum([graph.elementwise(one, "relu") for one in each])
+        later = graph.gather(speeds, np.arange(width - half) % c)
+        return graph.concat(
+            [graph.part(random, 0, half), graph.product([graph.part(random, half, width), later])]
+        )
 
     def rows(self, series: Sequence[Series]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Return features (F, n) and targets (c, n) of all steps of some series, in blocks."""
@@ -242,179 +298,6 @@ class Step:
         for one in series:
             parts = [X @ matrix[:m].T + shift[:m] for X, _ in _blocks([one], self.settings)]
             yield np.concatenate(parts)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over steps that determine the coefficients: of ``phi phi'`` (lower triangle) and ``phi y'``."""
-
-    gram: np.ndarray
-    right: np.ndarray
-
-    @classmethod
-    def of(cls, step: Step, series: Sequence[Series]) -> Self:
-        """Return the sums over all steps of some series."""
-        found = cls(np.zeros((step.count, step.count), order="F"), np.zeros((step.count, step.sizes[0])))
-        for B, y in step.rows(series):
-            found.add(B, y)
-        return found
-
-    def add(self, B: np.ndarray, y: np.ndarray) -> None:
-        """Add the steps with features B (F, n) and targets y (c, n)."""
-        add_gram(self.gram, B)
-        self.right[:] += product(B, np.ascontiguousarray(y.T))
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.gram + other.gram, self.right + other.right)
-
-    def solve(self, alpha: float) -> np.ndarray | None:
-        """Return coefficients (F, c) of the ridge with features scaled to norm 1; None if it is singular."""
-        norms = np.sqrt(np.diag(self.gram))
-        D = 1 / np.where(norms > 0, norms, 1.0)
-        scaled = self.gram * D[:, None] * D
-        scaled.flat[:: len(D) + 1] += alpha
-        try:
-            factor = cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            return None
-        found = cho_solve(factor, self.right * D[:, None], check_finite=False) * D[:, None]
-        return found if np.isfinite(found).all() else None
-
-
-@dataclass(frozen=True, eq=False)
-class Runner:
-    """A step with coefficients, to run freely.
-
-    Attributes
-    ----------
-    step : coordinates and features.
-    limits : (2, c), beyond which values are cut off: such a run has left everything that is known.
-    """
-
-    step: Step
-    limits: np.ndarray
-
-    def run(self, series: Sequence[Series], coefficients: np.ndarray) -> list[np.ndarray]:
-        """Return the free run (T_i, c) of each series, which may differ in length.
-
-        Coefficients are (F, c), or (n, F, c) with those of each series.
-        """
-        if coefficients.ndim == 2:
-            return self._run(series, coefficients)
-        found = self.run_each(series, coefficients[:, None])
-        return [one[0] for one in found]
-
-    def run_each(self, series: Sequence[Series], coefficients: np.ndarray) -> list[np.ndarray]:
-        """Return free runs (A, T_i, c) of each series with each of its own coefficients (n, A, F, c)."""
-        n, A, F, c = coefficients.shape
-        if self.step.settings.feedback:
-            runs = self._run([one for one in series for _ in range(A)], coefficients.reshape(n * A, F, c))
-            return [np.stack(runs[i * A : (i + 1) * A]) for i in range(n)]
-        out = []
-        for one, own in zip(series, coefficients, strict=True):
-            wide = self._filtered(one, np.moveaxis(own, 0, 1).reshape(F, A * c))
-            out.append(np.clip(np.moveaxis(wide.reshape(-1, A, c), 1, 0), *self.limits))
-        return out
-
-    def _run(self, series: Sequence[Series], coefficients: np.ndarray) -> list[np.ndarray]:
-        settings, (c, _, _) = self.step.settings, self.step.sizes
-        if not settings.feedback:
-            return [np.clip(self._filtered(one, coefficients), *self.limits) for one in series]
-        lengths = np.array([len(one.u) - settings.inputs + 1 for one in series])
-        order = np.argsort(-lengths, kind="stable")
-        n, T, g, h = len(series), int(lengths.max(initial=0)), settings.inputs - 1, settings.outputs
-        U = np.zeros((T + g, self.step.sizes[1], n))
-        S = np.zeros((T + h, c, n))
-        q = np.empty((self.step.sizes[2], n))
-        for column, i in enumerate(order):
-            U[: len(series[i].u), :, column] = series[i].u
-            S[:h, :, column] = series[i].s[:h]
-            q[:, column] = series[i].parameters
-        C = coefficients if coefficients.ndim == 2 else np.moveaxis(coefficients[order], 0, 2)
-        with threadpool_limits(1, user_api="blas"):  # threads would wait for each other at each product
-            self._march(U, S, q, lengths[order], C)
-        out: list[Any] = [None] * n
-        for column, i in enumerate(order):
-            out[i] = S[h : h + lengths[i], :, column].copy()
-        return out
-
-    def _march(self, U: np.ndarray, S: np.ndarray, q: np.ndarray, lengths: np.ndarray, C: np.ndarray) -> None:
-        """Fill S (h + T, c, n) step by step; columns come in the order of falling lengths."""
-        step, (c, p, _), settings = self.step, self.step.sizes, self.step.settings
-        h, inputs, (matrix, shift) = settings.outputs, settings.inputs, step._map
-        ends = np.cumsum([h * c, inputs * p])
-        of_past, of_inputs, of_numbers = map(np.ascontiguousarray, np.split(matrix, ends, axis=1))
-        constant = of_numbers @ q + shift[:, None]
-        low, high = self.limits[0][:, None], self.limits[1][:, None]
-        T, k = int(lengths[0]) if len(lengths) else 0, 0
-        while k < T:
-            n = int(np.searchsorted(-lengths, -k))  # those longer than k
-            stop = int(lengths[n - 1])
-            if n < S.shape[2]:  # without the columns that ended
-                U, shorter, constant = U[:, :, :n].copy(), S[:, :, :n].copy(), constant[:, :n].copy()
-            else:
-                shorter = S
-            increment = _Increment(step, C[..., :n] if C.ndim == 3 else C, n)
-            Z, more = np.empty((2, len(shift), n))
-            for i in range(k, stop):
-                np.matmul(of_past, shorter[i : i + h].reshape(h * c, n), out=Z)
-                Z += np.matmul(of_inputs, U[i : i + inputs].reshape(inputs * p, n), out=more)
-                Z += constant
-                change = increment(Z)
-                change += shorter[i + h - 1]
-                np.minimum(np.maximum(change, low, out=change), high, out=shorter[i + h])
-            if shorter is not S:
-                S[k + h : stop + h, :, :n] = shorter[k + h : stop + h]
-            k = stop
-
-    def _filtered(self, series: Series, C: np.ndarray) -> np.ndarray:
-        """Return features times coefficients (F, .) of a series without feedback."""
-        steps = len(series.u) - self.step.settings.inputs + 1
-        blank = series._replace(s=np.zeros((steps, self.step.sizes[0])))
-        C = np.ascontiguousarray(C)
-        return np.concatenate([product(np.ascontiguousarray(B.T), C) for B, _ in self.step.rows([blank])])
-
-
-class _Increment:
-    """Features times coefficients at one step of n runs: (F, c) for all of them, or (F, c, n) for each.
-
-    The highest products of a polynomial are not formed. With r over the products of one degree less,
-
-        sum_(i, r) c_ir z_i p_r(z) = sum_r p_r(z) (G z)_r ,    G_ri = c_ir ,
-
-    which is one small matrix product (Horner's scheme).
-    """
-
-    def __init__(self, step: Step, C: np.ndarray, n: int):
-        self.step = step
-        self.top: np.ndarray | None = None
-        count = step.count
-        if C.ndim == 2 and step._tails:
-            *_, degree = step._tails
-            below = max(begin + size for _, begin, size in degree)  # products of one degree less
-            m, at = len(degree), count - sum(size for *_, size in degree)
-            self.top = np.zeros((C.shape[1], below, m))
-            first = at
-            for i, begin, size in degree:
-                self.top[:, begin : begin + size, i] = C[first : first + size].T
-                first += size
-            self.products = np.empty((C.shape[1] * below, n))
-            self.rows, count = slice(at - below, at), at
-        self.each = np.ascontiguousarray(C) if C.ndim == 3 else None
-        self.shared = np.ascontiguousarray(C[:count].T)
-        self.B = np.empty((count, n))
-
-    def __call__(self, Z: np.ndarray) -> Any:
-        """Return increments (c, n) at coordinates Z (m, n)."""
-        B = self.step.features(Z, self.B)
-        if self.each is not None:
-            return np.einsum("fn,fcn->cn", B, self.each)
-        change = self.shared @ B
-        if self.top is not None:
-            V, (c, below, m) = Z[self.step._nonlinear], self.top.shape
-            W = np.matmul(self.top.reshape(c * below, m), V, out=self.products).reshape(c, below, -1)
-            change += np.einsum("rn,crn->cn", B[self.rows], W)
-        return change
 
 
 def _blocks(
