@@ -15,6 +15,15 @@ settings.load_profile("deterministic")
 SHARING = ("cli", "paper")  # folders whose files use the same fitted models
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Fail where a test file cannot be imported: the option for modules of src without torch would skip it."""
+    report = yield
+    if report.skipped and "unable to import" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Let tests that share models run in one process: those of a file, and of some folders."""
