@@ -161,7 +161,7 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) 
             )
         if array.nbytes >= 1 << 31:
             raise InputError(f"{name} has 2 GiB or more, which this kind of .mat cannot hold. Write .h5.")
-    savemat(path, arrays, do_compression=True)
+    savemat(path, arrays, do_compression=True, oned_as="column")  # a row for each function
 
 
 def _netcdf(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> None:
