@@ -310,7 +310,8 @@ def _fit_in_memory(
     if data.u_test is not None:
         truth = named_outputs(data, data.s_test)
         points = truth if isinstance(truth, Scattered) else data.points
-        error = relative_error(model.predict(data.u_test, points=points), truth)
+        volumes = model.outputs_.given_volumes
+        error = relative_error(model.predict(data.u_test, points=points), truth, volumes)
         if error is not None:
             printer.value(test_error=error)
             printer.line(f"Error on the file's test functions: {percent(error)}.")
@@ -329,7 +330,8 @@ def fit_functions(model: Any, data: OperatorData, groups: Any = None, rows: Any 
         u, s = rows_of(u, rows), s.of_functions(rows) if isinstance(s, Scattered) else rows_of(s, rows)
         groups = None if groups is None else groups[rows]
     sensors = None if isinstance(u, dict) else data.sensors
-    return model.fit(u, s, data.points, sensors=sensors, groups=groups)._with_labels(data)
+    points = data.points if data.mesh is None else data.mesh
+    return model.fit(u, s, points, sensors=sensors, groups=groups)._with_labels(data)
 
 
 def suspect_values(found: Any) -> list[dict[str, Any]]:

@@ -150,7 +150,7 @@ def predict(
     wrote = f"wrote {console.shapes_in_words(arrays)} to {out}"
     printer.line(f"{plural(inputs.count, 'function')} in {duration(seconds)}; {wrote}")
     truth = inputs.truth if points is None else None
-    error = None if truth is None else relative_error(predicted, truth)
+    error = None if truth is None else relative_error(predicted, truth, fitted.outputs_.given_volumes)
     if error is not None:
         printer.value(error=error)
         printer.line(f"relative error against the file's own outputs: {percent(error)}")
@@ -194,7 +194,8 @@ def _write_on_mesh(
         f"{more} to {out}: {', '.join(names)}; the bands hold {100 * band.coverage:g} %"
     )
     printer.value(functions=inputs.count, fields=names, seconds=seconds, wrote=str(out))
-    error = None if inputs.truth is None else relative_error(predicted, inputs.truth)
+    truth, volumes = inputs.truth, fitted.outputs_.given_volumes
+    error = None if truth is None else relative_error(predicted, truth, volumes)
     if error is not None:
         printer.value(error=error)
         printer.line(f"relative error against the file's own outputs: {percent(error)}")

@@ -139,7 +139,8 @@ def report_data(estimator: Any) -> ReportData:
 def evaluate(estimator: Any, X: Any, y: Any, points: Any = None) -> TestScore:
     """Return how a model does on functions with known outputs, at its training points or at others."""
     where = y if isinstance(y, Scattered) else points
-    error = relative_error(estimator.predict(X, points=where), y)
+    volumes = estimator.outputs_.given_volumes if where is None else None
+    error = relative_error(estimator.predict(X, points=where), y, volumes)
     try:
         calibration = estimator.calibration(X, y)
     except InputError:  # without error bars, or at other points
@@ -177,7 +178,12 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
     component = np.repeat(np.arange(c), R // c) if own_points is None else np.arange(R) % c
     units = np.ones(R) if outputs.sizes is None else outputs.sizes[component]
     residuals = np.nan_to_num(predicted - truth)
-    errors = function_norms(residuals * units) / output_sizes(np.nan_to_num(truth) * units)
+    scaled = (residuals, np.nan_to_num(truth))
+    if own_points is None:
+        missed, true = map(outputs.in_units, scaled)
+    else:
+        missed, true = (A * units for A in scaled)
+    errors = function_norms(missed) / output_sizes(true)
     order, known = np.argsort(errors, kind="stable"), np.isfinite(truth)
     holds = HOLDS["function"].format(100 * validation.coverage)
 
