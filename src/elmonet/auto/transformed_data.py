@@ -104,7 +104,7 @@ class TransformedData:
 
     @cached_property
     def _units(self) -> tuple[np.ndarray, np.ndarray]:
-        """R (r, r) with ``||R e||`` the norm of modes times e as errors are stated; sizes (N,) in that norm."""
+        """R (r, r) with ``||R e||`` the norm of modes times e as errors are stated; sizes (N,) in it."""
         scale = 1.0 if self.outputs.centre is None else self.outputs.centre.scale
         _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T * scale).T)
         return R, output_sizes(self.outputs.in_units(self.y))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from elmonet.checks import plain
 from elmonet.data.lazy import Lazy, load
 from elmonet.data.limits import require_extra
-from elmonet.data.mesh import Mesh
+from elmonet.data.mesh import DISPLACEMENT, Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.summary import plural
@@ -212,6 +212,44 @@ class OperatorData:
                 "s_train and s_test must have the same shape per function, got "
                 f"{self.s_train.shape[1:]} and {self.s_test.shape[1:]}. Sample both at the points."
             )
+
+    def relative_to(self, mesh: Mesh) -> OperatorData:
+        """Return the data with the nodes of its meshes as displacements from another mesh of the same cells.
+
+        Runs whose nodes move are read with displacements from their own mean; those of a model are relative
+        to the mean of its training runs, ``model.labels_.mesh``.
+
+        Parameters
+        ----------
+        mesh : the mesh that displacements are relative to.
+
+        Returns
+        -------
+        data : with the components displacement_x, ... and `mesh`.
+
+        Raises
+        ------
+        InputError : if the data have no mesh, or one with other cells.
+        """
+        if self.mesh is None or not self.mesh.same_cells(mesh) or isinstance(self.s_train, (list, Scattered)):
+            raise InputError("displacements are known between meshes with the same cells and nodes.")
+        names = self.components or (self.output or "s",)
+        apart = (self.mesh.nodes - mesh.nodes)[:, mesh.coordinates]
+        moves = [f"{DISPLACEMENT}_{'xyz'[k]}" for k in mesh.coordinates]
+        found = {}
+        for part in ("s_train", "s_test"):
+            given = getattr(self, part)
+            if given is None:
+                continue
+            s = load(given).reshape(len(given), len(apart), -1)
+            own = [s[..., k] for k, name in enumerate(names) if name not in moves]
+            for k, move in enumerate(moves):
+                known = s[..., names.index(move)] if move in names else np.zeros(s.shape[:2])
+                own.append(known + apart[:, k])
+            found[part] = np.stack(own, axis=-1)
+        components = (*(name for name in names if name not in moves), *moves)
+        moving = replace(mesh, moving=True)
+        return replace(self, components=components, output="", points=moving.points, mesh=moving, **found)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the data as arrays by name, as `read` finds them in a file.

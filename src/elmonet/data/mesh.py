@@ -103,8 +103,12 @@ class Mesh:
     @property
     def centres(self) -> np.ndarray:
         """Centres of the cells, the means of their corners."""
-        each = [self.nodes[own[:, : _corners(kind, own)]].mean(axis=1) for kind, own in self.cells]
+        each = [self._centres(kind, own) for kind, own in self.cells]
         return np.concatenate([np.empty((0, self.nodes.shape[1])), *each])
+
+    def _centres(self, kind: str, own: np.ndarray) -> np.ndarray:
+        centres: np.ndarray = self.nodes[own[:, : _corners(kind, own)]].mean(axis=1)
+        return centres
 
     @property
     def dimension(self) -> int:
@@ -142,24 +146,34 @@ class Mesh:
     @property
     def boundary(self) -> list[np.ndarray]:
         """Faces (n, 3) and (n, 4) to draw: all cells of a surface, those faces of solids that are outside."""
+        return [faces for faces, _ in self._faces]
+
+    @cached_property
+    def _faces(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The faces of `boundary`, those with three corners first, and the cell of each."""
         faces: dict[int, list[np.ndarray]] = {3: [], 4: []}
+        cells: dict[int, list[np.ndarray]] = {3: [], 4: []}
+        begin = 0
         for kind, own in self.cells:
-            base = _base(kind)
+            base, numbers = _base(kind), np.arange(begin, begin + len(own))
+            begin += len(own)
             if _DIMENSION.get(base, 0) != self.dimension or base not in _FACES:
                 continue
             for face in _FACES[base]:
                 faces[len(face)].append(own[:, face])
+                cells[len(face)].append(numbers)
         found = []
-        for parts in faces.values():
+        for corners, parts in faces.items():
             if not parts:
                 continue
-            each = np.concatenate(parts)
+            each, cell = np.concatenate(parts), np.concatenate(cells[corners])
             if self.dimension == 3:
                 _, first, count = np.unique(
                     np.sort(each, axis=1), axis=0, return_index=True, return_counts=True
                 )
-                each = each[np.sort(first[count == 1])]
-            found.append(each)
+                outside = np.sort(first[count == 1])
+                each, cell = each[outside], cell[outside]
+            found.append((each, cell))
         return found
 
     @property
@@ -170,14 +184,27 @@ class Mesh:
 
     @property
     def cell_of_triangles(self) -> np.ndarray:
-        """The cell (T,) of each of the `triangles` of a mesh of surfaces."""
-        first, parts = 0, {3: [np.empty(0, np.int64)], 4: [np.empty(0, np.int64)]}
-        for kind, own in self.cells:
-            if _DIMENSION.get(_base(kind), 0) == self.dimension and _base(kind) in ("triangle", "quad"):
-                parts[_corners(kind, own)].append(np.arange(first, first + len(own)))
-            first += len(own)
-        three, four = (np.concatenate(each) for each in parts.values())
-        return np.concatenate([three, four, four])
+        """The cell (T,) of each of the `triangles`."""
+        each = [cell if faces.shape[1] == 3 else np.tile(cell, 2) for faces, cell in self._faces]
+        return np.concatenate([np.empty(0, np.int64), *each])
+
+    def clipped(self, axis: int, at: float) -> Mesh:
+        """Return the mesh without the cells whose centres are beyond a plane, to see inside.
+
+        Parameters
+        ----------
+        axis : coordinate that is constant on the plane, 0 to 2.
+        at : its value there.
+
+        Returns
+        -------
+        mesh : the same nodes, with fewer cells.
+        """
+        if self.on_cells:
+            raise InputError("a mesh with values on cells cannot be clipped: they would lose their cells.")
+        kept = [own[self._centres(kind, own)[:, axis] <= at] for kind, own in self.cells]
+        cells = [(kind, own) for (kind, _), own in zip(self.cells, kept, strict=True)]
+        return replace(self, cells=tuple(cells))
 
     def moved(self, displacement: Any) -> Mesh:
         """Return the mesh with its nodes moved.

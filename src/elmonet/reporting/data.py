@@ -16,7 +16,7 @@ from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
 from elmonet.metrics import function_norms, output_sizes
-from elmonet.plot.functions import HOLDS, WithBand
+from elmonet.plot.predicted import HOLDS, WithBand, moved_mesh
 from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration, Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate
@@ -43,6 +43,7 @@ class Shown:
     calibration : of bands from one half of these functions on the other; None if there are too few.
     axes : names of the coordinates, with their units.
     mesh : mesh that the functions belong to.
+    labels : names and units of the components, if the data have any.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Shown:
     calibration: Calibration | None
     axes: tuple[str, ...] | None = None
     mesh: Mesh | None = None
+    labels: tuple[str, ...] = ()
 
     def count(self, n: int) -> str:
         """Return n of these functions in words: "20 training functions, left out"."""
@@ -172,7 +174,7 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
     """Return what a report shows of functions that a fit has not seen, with the labels of the data."""
     labels = labels or Labels()
     names = outputs.names or labels.components or (labels.output or "s",)
-    mesh = None if labels.mesh is None or labels.mesh.moving or outputs.kept is not None else labels.mesh
+    mesh = None if outputs.kept is not None else labels.mesh
     truth, predicted, own_points = validation.truth, validation.predicted, validation.points
     c, R = max(1, outputs.components), truth.shape[1]
     component = np.repeat(np.arange(c), R // c) if own_points is None else np.arange(R) % c
@@ -187,6 +189,9 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
     order, known = np.argsort(errors, kind="stable"), np.isfinite(truth)
     holds = HOLDS["function"].format(100 * validation.coverage)
 
+    def called(k: int) -> str:
+        return labels.with_unit(names[k] if k < len(names) else "s")
+
     def example(i: int, name: str) -> tuple[WithBand, ...]:
         parts = []
         for k in range(min(c, _MAX_COMPONENTS)):
@@ -195,8 +200,15 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
             where = points[own - k * len(points)] if own_points is None else points[own]
             rows = (predicted[i], *validation.band(i), truth[i])
             value, low, high, true = (A[own] * units[own] for A in rows)
-            called = labels.with_unit(names[k] if k < len(names) else "s")
-            shown = WithBand(where, value, low, high, true, name, holds, labels.axes_with_units, called, mesh)
+            drawn = mesh if own_points is None and len(where) == len(outputs.points) else None
+            if drawn is not None and drawn.moving:  # on the mesh as it is predicted
+                each = (predicted[i] * units).reshape(c, -1)
+                moves = {n: each[j][None] for j, n in enumerate(names)}
+                drawn = moved_mesh(drawn, moves)
+                where = drawn.points
+            shown = WithBand(
+                where, value, low, high, true, name, holds, labels.axes_with_units, called(k), drawn
+            )
             parts.append(shown)
         return tuple(part for part in parts if len(part.points))
 
@@ -220,6 +232,7 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
         validation.calibration,
         labels.axes_with_units,
         mesh,
+        tuple(map(called, range(c))) if labels.output or labels.components else (),
     )
 
 
