@@ -188,7 +188,8 @@ def _write_on_mesh(
         names.extend(write_fields(place, fitted.labels_, where, values))
 
     out = printer.save(write, out)
-    more = " and predictions.pvd" if not out.suffix else ""
+    listed = not out.suffix and (fitted.labels_.mesh is None or fitted.labels_.mesh.times is None)
+    more = " and predictions.pvd" if listed else ""
     printer.line(
         f"{plural(inputs.count, 'function')} in {duration(seconds)}; wrote {plural(inputs.count, 'file')}"
         f"{more} to {out}: {', '.join(names)}; the bands hold {100 * band.coverage:g} %"

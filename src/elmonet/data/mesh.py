@@ -49,6 +49,8 @@ class Mesh:
         each cell, (n, k) integers.
     on_cells : values belong to cells, and not to nodes.
     moving : the nodes move with the inputs: the last components of the outputs are their displacement.
+    times : values are known at these times, those of the first one first; the time is the first coordinate
+        of `points`.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Mesh:
     cells: tuple[tuple[str, np.ndarray], ...]
     on_cells: bool = False
     moving: bool = False
+    times: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         nodes = np.asarray(self.nodes, dtype=np.float64)
@@ -92,13 +95,15 @@ class Mesh:
     @property
     def points(self) -> np.ndarray:
         """Where values are known (M, d), in the coordinates in which nodes differ."""
-        where = self.centres if self.on_cells else self.nodes
-        return np.ascontiguousarray(where[:, self.coordinates])
+        where = (self.centres if self.on_cells else self.nodes)[:, self.coordinates]
+        if self.times is None:
+            return np.ascontiguousarray(where)
+        return np.column_stack([np.repeat(self.times, len(where)), np.tile(where, (len(self.times), 1))])
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Names of the coordinates of `points`."""
-        return tuple("xyz"[k] for k in self.coordinates)
+        return (*(("time",) if self.times is not None else ()), *("xyz"[k] for k in self.coordinates))
 
     @property
     def centres(self) -> np.ndarray:
@@ -127,7 +132,8 @@ class Mesh:
             each.append(size)
             corners = own[:, : _corners(kind, own)]
             np.add.at(nodal, corners, np.repeat(size[:, None] / corners.shape[1], corners.shape[1], axis=1))
-        return np.concatenate(each) if self.on_cells and each else nodal
+        own = np.concatenate(each) if self.on_cells and each else nodal
+        return own if self.times is None else np.tile(own, len(self.times))
 
     def _sizes(self, kind: str, own: np.ndarray) -> np.ndarray:
         base, size = _base(kind), np.zeros(len(own))
@@ -232,17 +238,21 @@ class Mesh:
         """Return the record of the mesh for a file; its arrays go to `arrays`."""
         arrays["mesh.nodes"] = self.nodes
         arrays |= {f"mesh.cells.{i}": each for i, (_, each) in enumerate(self.cells)}
-        return {"kinds": [k for k, _ in self.cells], "on_cells": self.on_cells, "moving": self.moving}
+        kinds, times = [kind for kind, _ in self.cells], None if self.times is None else list(self.times)
+        return {"kinds": kinds, "on_cells": self.on_cells, "moving": self.moving, "times": times}
 
     @classmethod
     def from_store(cls, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Invert `to_store`."""
         cells = tuple((str(kind), arrays[f"mesh.cells.{i}"]) for i, kind in enumerate(record["kinds"]))
-        return cls(arrays["mesh.nodes"], cells, bool(record["on_cells"]), bool(record["moving"]))
+        times = record.get("times")
+        times = None if times is None else tuple(map(float, times))
+        return cls(arrays["mesh.nodes"], cells, bool(record["on_cells"]), bool(record["moving"]), times)
 
     def __repr__(self) -> str:
         count = ", ".join(f"{len(each)} {kind}" for kind, each in self.cells)
-        return f"Mesh of {len(self.nodes)} nodes ({count})" + (", moving" if self.moving else "")
+        more = ", moving" if self.moving else "" if self.times is None else f" at {len(self.times)} times"
+        return f"Mesh of {len(self.nodes)} nodes ({count})" + more
 
 
 def _base(kind: str) -> str:

@@ -22,7 +22,7 @@ from elmonet.data.mesh import DISPLACEMENT
 from elmonet.data.named import apply_note, take_note
 from elmonet.data.role_search import find_roles
 from elmonet.data.roles import Axes, Roles, abbreviated, axis_names, axis_rank
-from elmonet.data.runs import Runs, find_runs, open_runs
+from elmonet.data.runs import Runs, find_runs, open_runs, split_steps
 from elmonet.data.scattered import Scattered, at_own_points, long_table, parts, unique_inputs
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.interpolation import as_grid, grid_points
@@ -332,6 +332,8 @@ def open_source(source: Any, max_bytes: Any = None, table: Any = None, bad_runs:
     if isinstance(source, (str, os.PathLike)):
         arrays = open_arrays(source, max_bytes)
         take_note(arrays)
+        if arrays.steps is not None:
+            split_steps(arrays)
         return arrays
     arrays = Arrays()
     if hasattr(source, "data_vars"):

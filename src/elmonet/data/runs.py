@@ -23,6 +23,7 @@ import numpy as np
 
 from elmonet.checks import choice
 from elmonet.data.formats import data_endings, find_reader, open_arrays
+from elmonet.data.formats.mesh import steps_in_list
 from elmonet.data.lazy import Arrays, Lazy, load
 from elmonet.data.limits import SizeLimit, reading, stored_bytes
 from elmonet.data.mesh import DISPLACEMENT, Mesh
@@ -90,6 +91,8 @@ def find_runs(source: Any, table: Any = None, bad: str = "raise") -> Runs | None
                 raise FileError(f"no file matches {str(path)!r}. Look at its folder and its ending.")
         elif path.suffix.lower() == ".zip" and path.is_file():
             return _in_zip(path, table, bad)
+        elif path.suffix.lower() == ".pvd" and path.is_file():
+            return _in_list(path, table, bad)
         elif path.is_dir() and not _is_data(path):
             files, table = _in_folder(path, table)
             if not files:
@@ -161,6 +164,13 @@ def _in_zip(path: Path, table: Any, bad: str) -> Runs:
     if found is None:
         raise FileError(f"{str(path)!r} holds no file of data.")
     return replace(found, name=str(path), folder=unpacked)
+
+
+def _in_list(path: Path, table: Any, bad: str) -> Runs:
+    """Return the files that a pvd lists as runs; without a table, their times are the inputs."""
+    steps = steps_in_list(path)
+    times = {"time": np.array([time for time, _ in steps])}
+    return Runs(tuple(file for _, file in steps), str(path), times if table is None else table, bad)
 
 
 def _in_folder(folder: Path, table: Any) -> tuple[list[Path], Any]:
@@ -239,6 +249,8 @@ def _read(path: Path, max_bytes: Any) -> Arrays:
     with open_arrays(path, max_bytes) as arrays:
         for name, array in arrays.items():
             arrays[name] = load(array)
+    if arrays.steps is not None:
+        del arrays["time"]
     if list(arrays) == [path.stem]:  # an array without a name of its own
         arrays["values"] = arrays.pop(path.stem)
     if not arrays:
@@ -248,13 +260,23 @@ def _read(path: Path, max_bytes: Any) -> Arrays:
     return arrays
 
 
+def split_steps(arrays: Arrays) -> None:
+    """Take the steps of one file of a mesh as runs, whose input is the time; vectors by their components."""
+    _split_vectors(arrays)
+    fields = [name for name in arrays if name not in ("points", "time")]
+    on_points = [name for name in fields if name not in arrays.on_cells]
+    arrays.roles["output"] = on_points or fields
+
+
 def _split_vectors(arrays: Arrays) -> None:
-    for name in [name for name, array in arrays.items() if name != "points" and array.ndim == 2]:
+    axes = 1 if arrays.steps is None else 2
+    for name in [name for name, array in arrays.items() if name != "points" and array.ndim > axes]:
         array = arrays.pop(name)
-        letters = "xyz" if array.shape[1] <= 3 else "".join(chr(ord("a") + k) for k in range(array.shape[1]))
-        for k in range(array.shape[1]):
+        n = array.shape[-1]
+        letters = "xyz" if n <= 3 else "".join(chr(ord("a") + k) for k in range(n))
+        for k in range(n):
             part = f"{name}_{letters[k]}"
-            arrays[part] = array[:, k]
+            arrays[part] = array[..., k]
             if name in arrays.units:
                 arrays.units[part] = arrays.units[name]
             if name in arrays.on_cells:
@@ -338,7 +360,7 @@ def _blank(runs: Runs, first: Arrays) -> Arrays:
         dict(first.units),
         set(first.on_cells),
     )
-    arrays.mesh, arrays.skipped = first.mesh, list(first.skipped)
+    arrays.mesh, arrays.skipped, arrays.steps = first.mesh, list(first.skipped), first.steps
     return arrays
 
 
@@ -366,6 +388,8 @@ def _stacked(runs: Runs, found: _Found, max_bytes: Any) -> Arrays:
             arrays[name] = each[0]
         else:
             arrays[name] = np.stack(each)
+    if arrays.steps is not None:
+        _add_steps(arrays, contents)
     if arrays.mesh is not None and not arrays.ragged:
         _add_movement(arrays, [one.mesh for one in contents if one.mesh is not None])
     elif arrays.mesh is not None:
@@ -376,6 +400,28 @@ def _stacked(runs: Runs, found: _Found, max_bytes: Any) -> Arrays:
         for name in [name for name in arrays if not _is_coordinate(name, first) and arrays[name].ndim > 1]:
             arrays.ragged[name] = list(arrays.pop(name))
     return arrays
+
+
+def _add_steps(arrays: Arrays, contents: Sequence[Arrays]) -> None:
+    """Take the steps of each run as an axis of its fields: points are those of the mesh at all times."""
+    first = contents[0]
+    assert first.mesh is not None
+    assert first.steps is not None
+    same = all(np.array_equal(first.steps, one.steps if one.steps is not None else ()) for one in contents)
+    meshes = [one.mesh for one in contents if one.mesh is not None]
+    if not same or arrays.ragged or not all(np.array_equal(m.nodes, first.mesh.nodes) for m in meshes):
+        raise FileError(
+            "runs with time steps need the same mesh and the same times in every run. Bring them to common "
+            "times, or name single steps."
+        )
+    arrays.mesh = replace(first.mesh, times=tuple(first.steps))
+    fields = [name for name in arrays if name != "points"]
+    for name in fields:
+        arrays[name] = arrays[name].reshape(len(contents), -1)
+    on_cells = all(name in arrays.on_cells for name in fields)
+    arrays["points"] = replace(arrays.mesh, on_cells=on_cells).points
+    arrays.columns["points"] = arrays.mesh.axes
+    arrays.notes.append(f"{len(first.steps)} time steps, {first.steps[0]:g} to {first.steps[-1]:g}: an axis")
 
 
 def _add_movement(arrays: Arrays, meshes: Sequence[Mesh]) -> None:

@@ -47,7 +47,7 @@ def coloured(
     Points on a grid become cells, white where a point of the grid is missing; the triangles of a mesh are
     drawn as they are, and other points are triangulated and interpolated linearly.
     """
-    if is_drawn(mesh, points):
+    if mesh is not None and is_drawn(mesh, points):
         return _on_triangles(ax, points, values, mesh, settings)
     x, y = (np.unique(column) for column in points.T)
     if _FEWEST_CELLS * len(x) * len(y) <= len(points) == len(np.unique(points, axis=0)):
@@ -61,11 +61,13 @@ def coloured(
 
 def is_drawn(mesh: Mesh | None, points: np.ndarray) -> bool:
     """Return whether a mesh has these points, and cells that can be drawn."""
-    return mesh is not None and len(points) == len(mesh.points) and len(mesh.triangles) > 0
+    if mesh is None or mesh.times is not None:
+        return False
+    return len(points) == len(mesh.points) and len(mesh.triangles) > 0
 
 
 def _on_triangles(
-    ax: Any, points: np.ndarray, values: np.ndarray, mesh: Any, settings: dict[str, Any]
+    ax: Any, points: np.ndarray, values: np.ndarray, mesh: Mesh, settings: dict[str, Any]
 ) -> Collection:
     """Draw values at the nodes of a mesh, or of its cells, on its own triangles; without those with NaN."""
     triangles, solid = mesh.triangles, len(mesh.coordinates) == 3
