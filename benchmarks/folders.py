@@ -26,7 +26,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.data.reading import open_pairs
-from elmonet.data.runs import find_runs
+from elmonet.data.run_files import find_runs
 
 OUT = RESULTS / "folders.json"
 PARTS = ("holed", "fuel_rod", "csv", "blocks")

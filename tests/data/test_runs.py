@@ -8,7 +8,7 @@ import pytest
 
 from elmonet import ELMDeepONet, ElmonetError, Linear, read
 from elmonet.data.reading import read_with_roles
-from elmonet.data.runs import find_runs
+from elmonet.data.run_files import find_runs
 
 meshio = pytest.importorskip("meshio")
 

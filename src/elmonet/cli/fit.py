@@ -21,7 +21,7 @@ from elmonet.summary import percent, plural, rounded
 
 if TYPE_CHECKING:
     from elmonet.data import OperatorData
-    from elmonet.data.runs import Runs
+    from elmonet.data.run_files import Runs
 
 _COVERAGE = 0.9  # of the bands that are checked on test functions
 _LARGE_FILE = 1 << 30  # bytes of a file from which on it is read in blocks

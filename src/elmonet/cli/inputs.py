@@ -16,7 +16,7 @@ from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.lazy import last_axis_first, load
 from elmonet.data.reading import open_source, read_with_roles, side_by_side
 from elmonet.data.roles import Contents, Roles
-from elmonet.data.runs import Runs
+from elmonet.data.run_files import Runs
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural

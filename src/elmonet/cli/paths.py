@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elmonet.data.runs import TABLE_ENDINGS, Runs, find_runs
+from elmonet.data.run_files import TABLE_ENDINGS, Runs, find_runs
 from elmonet.errors import FileError, InputError
 from elmonet.store import require_room, writable_path
 

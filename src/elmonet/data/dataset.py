@@ -236,7 +236,7 @@ class OperatorData:
         names = self.components or (self.output or "s",)
         apart = (self.mesh.nodes - mesh.nodes)[:, mesh.coordinates]
         moves = [f"{DISPLACEMENT}_{'xyz'[k]}" for k in mesh.coordinates]
-        found = {}
+        found: dict[str, Any] = {}
         for part in ("s_train", "s_test"):
             given = getattr(self, part)
             if given is None:
