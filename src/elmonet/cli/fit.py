@@ -325,6 +325,8 @@ def fit_functions(model: Any, data: OperatorData, groups: Any = None, rows: Any 
     from elmonet.data import Scattered
     from elmonet.forms.inputs import rows_of
 
+    if data.meshes is not None and hasattr(model, "time_budget") and rows is None and groups is None:
+        return model.fit(data)
     u, s = data.u_train, named_outputs(data, data.s_train)
     if rows is not None:
         u, s = rows_of(u, rows), s.of_functions(rows) if isinstance(s, Scattered) else rows_of(s, rows)

@@ -15,6 +15,7 @@ from elmonet.data.limits import require_extra
 from elmonet.data.mesh import DISPLACEMENT, Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
+from elmonet.interpolation import interpolate
 from elmonet.summary import plural
 
 
@@ -99,6 +100,7 @@ class OperatorData:
     input, output : names of the input and of the output functions.
     units : dictionary of units, by the name of an input, output, component or coordinate.
     mesh : `Mesh` that the outputs belong to; its `points` are the points.
+    meshes : meshes of the training functions, if each has its own; the outputs are `Scattered`.
 
     Raises
     ------
@@ -126,6 +128,7 @@ class OperatorData:
     output: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     mesh: Mesh | None = None
+    meshes: tuple[Mesh, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
@@ -250,6 +253,38 @@ class OperatorData:
         components = (*(name for name in names if name not in moves), *moves)
         moving = replace(mesh, moving=True)
         return replace(self, components=components, output="", points=moving.points, mesh=moving, **found)
+
+    def on_common_mesh(self, mesh: Mesh | None = None) -> tuple[OperatorData, float]:
+        """Return functions on meshes of their own, interpolated to the points of one mesh.
+
+        Parameters
+        ----------
+        mesh : the common mesh; by default the one with the most nodes.
+
+        Returns
+        -------
+        data : outputs (N, M) or (N, M, c) at the points of the mesh.
+        error : mean relative error of interpolating there and back.
+
+        Raises
+        ------
+        InputError : if the functions do not have meshes of their own.
+        """
+        s = self.s_train
+        if self.meshes is None or not isinstance(s, Scattered) or s.values is None:
+            raise InputError("these functions do not have meshes of their own.")
+        mesh = max(self.meshes, key=lambda own: len(own.nodes)) if mesh is None else mesh
+        where, rows, errors = mesh.points, [], []
+        for i in range(len(self.meshes)):
+            own = s.index == i
+            values = s.values[own].reshape(int(own.sum()), -1)
+            rows.append(interpolate(s.points[own], values, where))
+            back = interpolate(where, rows[-1], s.points[own])
+            errors.append(np.linalg.norm(back - values) / (np.linalg.norm(values) or 1.0))
+        found = np.stack(rows)
+        found = found if s.values.ndim > 1 else found[:, :, 0]
+        data = replace(self, s_train=found, points=where, mesh=mesh, meshes=None)
+        return data, float(np.mean(errors))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the data as arrays by name, as `read` finds them in a file.

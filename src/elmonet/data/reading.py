@@ -204,7 +204,9 @@ def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[Opera
         )
     s = [np.stack(own, axis=-1) for own in zip(*(arrays.ragged[n] for n in outputs), strict=True)]
     s = [own[:, 0] for own in s] if len(outputs) == 1 else s
-    axes = asked("points") or [n for n in arrays.ragged if n == "points" or axis_rank(n.lower()) is not None]
+    used = ("points",) if "points" in arrays.ragged else arrays.ragged
+    free = [n for n in used if n not in inputs and n not in outputs]
+    axes = asked("points") or [n for n in free if n == "points" or axis_rank(n.lower()) is not None]
     given = {n: arrays.ragged[n] if n in arrays.ragged else arrays[n] for n in inputs}
     where = None
     if axes:
@@ -236,6 +238,7 @@ def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[Opera
             f"runs of different lengths need coordinates of their values. There are: {', '.join(pool)}."
         )
     labelled = tuple(axes) if axes != ["points"] else arrays.columns.get("points")
+    more["meshes"] = arrays.meshes if axes == ["points"] else None
     return OperatorData(u, Scattered.of(s, where), axes=labelled, **more), roles
 
 

@@ -201,7 +201,7 @@ def _blank(runs: Runs, first: Arrays) -> Arrays:
 
 def _is_coordinate(name: str, first: Arrays) -> bool:
     """Return whether an array of a run holds coordinates; on a mesh, those of its points alone."""
-    if first.mesh is not None:
+    if first.mesh is not None or first.meshes is not None:
         return name == "points"
     known = name in ("points", "sensors", "coords", "coordinates", "grid")
     return known or (axis_rank(name.lower()) is not None and name != "T")  # T is a temperature
@@ -215,9 +215,11 @@ def _stacked(runs: Runs, found: _Found, max_bytes: Any) -> Arrays:
         f"one run per file: {plural(n, 'file')}, {found.files[0].name} to {found.files[-1].name}"
     )
     lengths = {name: {each[name].shape[:1] for each in contents} for name in first}
+    meshes = [one.mesh for one in contents if one.mesh is not None]
+    apart = bool(meshes) and not all(_same_or_moved(meshes[0], mesh) for mesh in meshes[1:])
     for name in first:
         each = [one[name] for one in contents]
-        if len({one.shape for one in each}) > 1:
+        if apart or len({one.shape for one in each}) > 1:
             arrays.ragged[name] = each
         elif _is_coordinate(name, first) and all(np.array_equal(one, each[0]) for one in each[1:]):
             arrays[name] = each[0]
@@ -226,15 +228,25 @@ def _stacked(runs: Runs, found: _Found, max_bytes: Any) -> Arrays:
     if arrays.steps is not None:
         _add_steps(arrays, contents)
     if arrays.mesh is not None and not arrays.ragged:
-        _add_movement(arrays, [one.mesh for one in contents if one.mesh is not None])
+        _add_movement(arrays, meshes)
     elif arrays.mesh is not None:
-        arrays.mesh = None  # a mesh for each run
+        arrays.mesh, arrays.meshes = None, tuple(meshes)
     if arrays.ragged:
         longest = {shape[0] for shapes in lengths.values() for shape in shapes if shape}
-        arrays.notes.append(f"lengths differ from run to run: {min(longest)} to {max(longest)} values")
+        span = f"{min(longest)} to {max(longest)} values"
+        arrays.notes.append(
+            f"the meshes differ from run to run, {span}"
+            if arrays.meshes
+            else f"lengths differ from run to run: {span}"
+        )
         for name in [name for name in arrays if not _is_coordinate(name, first) and arrays[name].ndim > 1]:
             arrays.ragged[name] = list(arrays.pop(name))
     return arrays
+
+
+def _same_or_moved(first: Mesh, other: Mesh) -> bool:
+    """Return whether nodes correspond: they have the same cells, or are at the same places."""
+    return first.same_cells(other) or np.array_equal(first.nodes, other.nodes)
 
 
 def _add_steps(arrays: Arrays, contents: Sequence[Arrays]) -> None:
@@ -261,21 +273,15 @@ def _add_steps(arrays: Arrays, contents: Sequence[Arrays]) -> None:
 
 def _add_movement(arrays: Arrays, meshes: Sequence[Mesh]) -> None:
     """Take moving nodes as their mean, and their displacement as components of the outputs."""
-    first = meshes[0]
-    if not all(first.same_cells(mesh) for mesh in meshes[1:]):
-        odd = next(i for i, mesh in enumerate(meshes) if not first.same_cells(mesh))
-        arrays.notes.append(
-            f"the cells of run {odd} differ from those of run 0: values are taken node by node"
-        )
-        arrays.mesh = None
     if arrays["points"].ndim == 2:
         return
+    first = meshes[0]
     nodes = np.stack([mesh.nodes for mesh in meshes])
     mean = nodes.mean(axis=0)
     reference = Mesh(mean, first.cells, moving=True)
     d = np.concatenate([nodes.reshape(-1, nodes.shape[2])])
     varying = [k for k in range(nodes.shape[2]) if np.ptp(d[:, k]) > 0]
-    arrays.mesh = None if arrays.mesh is None else reference
+    arrays.mesh = reference
     arrays["points"] = mean[:, varying]
     arrays.columns["points"] = tuple("xyz"[k] for k in varying)
     for k in varying:
@@ -371,7 +377,7 @@ def _guess_roles(arrays: Arrays, join: Join | None) -> None:
         name for name in (*arrays.ragged, *arrays) if name not in table and not _is_coordinate(name, arrays)
     ]
     fields = [name for name in fields if join is None or name not in join.columns]
-    if arrays.mesh is not None:
+    if arrays.mesh is not None or arrays.meshes is not None:
         on_points = [name for name in fields if name not in arrays.on_cells]
         fields = on_points or fields
     moves = [name for name in fields if name.startswith(f"{DISPLACEMENT}_")]
