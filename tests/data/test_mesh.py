@@ -6,6 +6,7 @@ import pytest
 import elmonet
 from elmonet import AutoELMDeepONet, ELMDeepONet, Legendre, Linear, OperatorData, Ridge, relative_l2
 from elmonet.data.mesh import Mesh
+from elmonet.features import POD, PerComponent
 
 # A strip with most of its nodes in the first hundredth.
 ACROSS = np.concatenate([np.linspace(0, 0.01, 20), np.linspace(0.05, 1, 10)])
@@ -82,3 +83,18 @@ def test_points_that_stand_for_nothing_count_alike():
         ELMDeepONet(Linear()).fit(INPUTS, strip(INPUTS), p).expected_error_ for p in (points, points.points)
     ]
     assert both[0] == both[1]
+
+
+def test_modes_of_many_components_are_not_interpolated_to_their_own_points(monkeypatch):
+    def fail(*_):
+        raise AssertionError("interpolated")
+
+    monkeypatch.setattr("elmonet.features.bases.interpolate", fail)
+    blocks = [slice(i, i + 7) for i in range(0, 120, 7)]
+    monkeypatch.setattr("elmonet.features.base.FeatureMap._blocks", lambda self, n: blocks)
+    trunk = PerComponent(POD())
+    places = np.column_stack([np.tile(REFINED.points, (2, 1)), np.repeat([0.0, 1.0], 60)])
+    s = strip(INPUTS).T
+    both = np.concatenate([s, s**2])
+    modes = trunk.fit(places, both).transform(places)
+    np.testing.assert_allclose(modes @ (modes.T @ both), both, atol=1e-9)

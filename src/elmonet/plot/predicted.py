@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from elmonet.checks import positive_integer
+from elmonet.data.dataset import Labels
 from elmonet.data.mesh import DISPLACEMENT, Mesh
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of, rows_of
@@ -133,8 +134,8 @@ class PredictedFunction:
 
 def predicted_mesh(model: Any, predicted: Any) -> Mesh | None:
     """Return the mesh of one predicted function, its nodes moved if the model learned that; None without."""
-    labels = getattr(model, "labels_", None)
-    mesh = None if labels is None else labels.mesh
+    labels: Labels = getattr(model, "labels_", Labels())
+    mesh = labels.mesh
     if mesh is None or not mesh.moving:
         return mesh
     if not isinstance(predicted, dict):
