@@ -26,7 +26,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.data.reading import open_pairs
-from elmonet.data.runs import find_runs
+from elmonet.data.run_files import find_runs
 
 OUT = RESULTS / "folders.json"
 PARTS = ("holed", "fuel_rod", "csv", "blocks")
@@ -66,16 +66,16 @@ def holed(data):
             write_runs(folder, d[f"y_{part}"], triangles, {"u": d[f"s_{part}"]})
             write_table(folder / "design.csv", d[f"u_{part}"])
         train, test = (read(folder) for folder in parts.values())
+    test = test.relative_to(train.mesh)
     start = time.process_time()
     model = AutoELMDeepONet(random_state=0).fit(train)
     seconds = time.process_time() - start
     predicted = model.predict(test.u_train)
     k = train.components.index("u")
     found = np.asarray(predicted)
-    # Both sets have their own mean; nodes are compared where they are.
     moves = [i for i in range(len(train.components)) if i != k]
     nodes = train.mesh.points[None] + found[:, :, moves]
-    true = test.mesh.points[None] + test.s_train[:, :, moves]
+    true = train.mesh.points[None] + test.s_train[:, :, moves]
     points = Scattered.of(list(d["s_train"].astype(float)), list(d["y_train"].astype(float)))
     scattered = AutoELMDeepONet(random_state=0).fit(d["u_train"].astype(float), points)
     where = Scattered.of(list(d["s_test"].astype(float)), list(d["y_test"].astype(float)))

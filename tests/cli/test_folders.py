@@ -1,6 +1,8 @@
 """The command line on folders of simulations, on records in files, and on a grid with a hole."""
 
+import importlib.util
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -109,6 +111,18 @@ def test_a_grid_with_a_hole(ok, tmp_path):
     np.testing.assert_allclose(np.nan_to_num(found["conc"]), np.nan_to_num(conc), atol=1e-3)
     assert json.loads(ok("predict m.elmonet obstacle.nc -o p.npz --json"))["error"] < 1e-3
     ok("plot m.elmonet obstacle.nc -o p.png")
+    for out in ("p.nc", "p.zarr"):
+        if out == "p.zarr" and importlib.util.find_spec("zarr") is None:
+            continue
+        ok(f"predict m.elmonet obstacle.nc -o {out} --interval 0.9")
+        opened = xarray.open_zarr if out == "p.zarr" else partial(xarray.open_dataset, engine="h5netcdf")
+        with opened(tmp_path / out) as found:
+            for name in ("conc", "conc_low", "conc_high"):
+                assert found[name].dims == ("run", "y", "x")
+                assert found[name].attrs["units"] == "mol/m3"
+            assert found["x"].attrs["units"] == "m"
+            np.testing.assert_array_equal(found["y"], y)
+            assert np.array_equal(np.isnan(found["conc"]), np.isnan(conc))
 
 
 KINDS = ["npz", "h5", "zarr", "nc", "mat", "csv", "parquet", "folder", "vtu"]

@@ -6,11 +6,9 @@ import zipfile
 import numpy as np
 import pytest
 
-import elmonet
 from elmonet import ELMDeepONet, ElmonetError, Linear, read
-from elmonet.data.mesh import Mesh
 from elmonet.data.reading import read_with_roles
-from elmonet.data.runs import find_runs
+from elmonet.data.run_files import find_runs
 
 meshio = pytest.importorskip("meshio")
 
@@ -130,18 +128,6 @@ class TestMovingNodes:
         predicted = model.predict({"conductivity": [1.2], "source": [2.0]})
         moved = data.mesh.moved(predicted[0, :, 3:])
         np.testing.assert_allclose(moved.nodes, NODES * [1, 1.2, 1], atol=1e-6)
-
-
-def test_volumes_of_a_refined_mesh_weigh_the_error():
-    fine = Mesh(
-        [[0, 0], [1, 0], [1, 1], [0, 1], [2, 0], [2, 1]],
-        [("quad", [[0, 1, 2, 3]]), ("triangle", [[1, 4, 2], [4, 5, 2]])],
-    )
-    assert fine.volumes.sum() == pytest.approx(2)
-    truth, off = np.ones((1, 6)), np.ones((1, 6))
-    off[0, 5] += 0.1
-    by_hand = np.sqrt(fine.volumes[5] * 0.01 / 2)
-    assert elmonet.relative_l2(off, truth, weights=fine.volumes) == pytest.approx(by_hand)
 
 
 def drop_run(folder):

@@ -24,7 +24,7 @@ def test_written_and_read_back(tmp_path, suffix):
         with open_arrays(path) as back:
             assert set(back) == set(arrays)
             for name, array in arrays.items():
-                expected = factor * (array[None] if suffix == ".mat" and array.ndim == 1 else array)
+                expected = factor * (array[:, None] if suffix == ".mat" and array.ndim == 1 else array)
                 np.testing.assert_array_equal(np.asarray(back[name]), expected)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
 

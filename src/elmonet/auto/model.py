@@ -14,6 +14,7 @@ from elmonet.auto.error_estimate import error_estimate
 from elmonet.auto.large import LARGE, InMemory, LargeFit, Stored
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.marching import compare_with_marching, fit_listed, is_ragged
+from elmonet.auto.meshes import compare_meshes
 from elmonet.auto.search import Search, choose_unaligned
 from elmonet.auto.summary import (
     layers_not_used,
@@ -23,6 +24,7 @@ from elmonet.auto.summary import (
     summary_of_unaligned,
 )
 from elmonet.checks import choice, number, positive_integer
+from elmonet.data.dataset import OperatorData
 from elmonet.data.lazy import is_dask, is_stored, read_rows
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
@@ -140,6 +142,8 @@ class AutoELMDeepONet(OperatorEstimator):
         self : the fitted estimator.
         """
         points, given = points_once(self.points, points, "AutoELMDeepONet"), X
+        if isinstance(X, OperatorData) and X.meshes is not None:
+            return self._fit_meshes(X)
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
         start = perf_counter()
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
@@ -171,6 +175,14 @@ class AutoELMDeepONet(OperatorEstimator):
         self.global_model_, self.best_model_ = global_model, marching or layered or global_model
         self.leaderboard_, self.repeats_ = leaderboard, repeats
         return self._with_labels(given)._warned()
+
+    def _fit_meshes(self, data: OperatorData) -> Self:
+        """Fit functions on meshes of their own: at their points, or brought to one mesh."""
+        found = compare_meshes(self, data)
+        for name in ("global_model_", "best_model_", "leaderboard_", "repeats_"):
+            setattr(self, name, getattr(found.model, name))
+        self.__dict__.pop("physics_", None)
+        return self._adopt(self._fitted().with_words("choice", found.fact))
 
     def _budget(self) -> float:
         """Return the seconds that a fit may take."""

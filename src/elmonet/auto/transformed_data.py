@@ -104,7 +104,7 @@ class TransformedData:
 
     @cached_property
     def _units(self) -> tuple[np.ndarray, np.ndarray]:
-        """R (r, r) with ``||R e||`` the norm of modes times e in the user's units; sizes (N,) in these."""
+        """R (r, r) with ``||R e||`` the norm of modes times e as errors are stated; sizes (N,) in it."""
         scale = 1.0 if self.outputs.centre is None else self.outputs.centre.scale
         _, R = np.linalg.qr(self.outputs.in_units(self.modes[0].T * scale).T)
         return R, output_sizes(self.outputs.in_units(self.y))
@@ -123,9 +123,10 @@ class TransformedData:
         errors = stated = np.asarray(solution.errors)
         if self.outputs.logs is not None:
             errors = stated = self.outputs.errors(product(modes, solution.left_out()).T, self.y)
-        elif self.outputs.components:
+        elif self.outputs.weighs:
             residuals = product(self._units[0], coordinates - solution.left_out()).T
             stated = function_norms(residuals) / self._units[1]
+            errors = errors if self.outputs.components else stated
         return Evaluation(features, branch, factors, solution, errors, stated)
 
     def _features(self, candidate: Candidate, seed: int) -> tuple[np.ndarray, Callable[[], Any]]:

@@ -151,7 +151,7 @@ def _measure(model: Any, path: Path, data: Path, options: dict[str, Any]) -> _Me
         begun = perf_counter()
         predicted = model.predict(inputs.u, points=inputs.points)
         seconds.append(perf_counter() - begun)
-    errors = errors_of_functions(predicted, inputs.truth)
+    errors = errors_of_functions(predicted, inputs.truth, model.outputs_.given_volumes)
     if errors is None:
         raise InputError(other_outputs(path, data))
     if np.isnan(errors).all():

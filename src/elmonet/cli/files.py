@@ -29,7 +29,7 @@ from elmonet.cli.console import (
 )
 from elmonet.cli.paths import WRITTEN, data_source, existing, files_of, is_model, require_data_place
 from elmonet.data.field_files import FIELD_ENDINGS, require_field_place, write_fields
-from elmonet.data.runs import Runs
+from elmonet.data.run_files import Runs
 from elmonet.errors import InputError
 from elmonet.summary import percent, plural, rounded
 

@@ -21,7 +21,7 @@ from elmonet.summary import percent, plural, rounded
 
 if TYPE_CHECKING:
     from elmonet.data import OperatorData
-    from elmonet.data.runs import Runs
+    from elmonet.data.run_files import Runs
 
 _COVERAGE = 0.9  # of the bands that are checked on test functions
 _LARGE_FILE = 1 << 30  # bytes of a file from which on it is read in blocks
@@ -310,7 +310,8 @@ def _fit_in_memory(
     if data.u_test is not None:
         truth = named_outputs(data, data.s_test)
         points = truth if isinstance(truth, Scattered) else data.points
-        error = relative_error(model.predict(data.u_test, points=points), truth)
+        volumes = model.outputs_.given_volumes
+        error = relative_error(model.predict(data.u_test, points=points), truth, volumes)
         if error is not None:
             printer.value(test_error=error)
             printer.line(f"Error on the file's test functions: {percent(error)}.")
@@ -324,12 +325,15 @@ def fit_functions(model: Any, data: OperatorData, groups: Any = None, rows: Any 
     from elmonet.data import Scattered
     from elmonet.forms.inputs import rows_of
 
+    if data.meshes is not None and hasattr(model, "time_budget") and rows is None and groups is None:
+        return model.fit(data)
     u, s = data.u_train, named_outputs(data, data.s_train)
     if rows is not None:
         u, s = rows_of(u, rows), s.of_functions(rows) if isinstance(s, Scattered) else rows_of(s, rows)
         groups = None if groups is None else groups[rows]
     sensors = None if isinstance(u, dict) else data.sensors
-    return model.fit(u, s, data.points, sensors=sensors, groups=groups)._with_labels(data)
+    points = data.points if data.mesh is None else data.mesh
+    return model.fit(u, s, points, sensors=sensors, groups=groups)._with_labels(data)
 
 
 def suspect_values(found: Any) -> list[dict[str, Any]]:

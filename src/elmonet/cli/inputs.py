@@ -16,7 +16,7 @@ from elmonet.data import OperatorData, Scattered, read
 from elmonet.data.lazy import last_axis_first, load
 from elmonet.data.reading import open_source, read_with_roles, side_by_side
 from elmonet.data.roles import Contents, Roles
-from elmonet.data.runs import Runs
+from elmonet.data.run_files import Runs
 from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural
@@ -171,6 +171,9 @@ def _known_names(model: Any, contents: Contents, options: dict[str, Any]) -> dic
 
 def _with_truth(model: Any, data: OperatorData, u: Any, part: str) -> InputFunctions:
     """Return inputs with the outputs of the same part of the file."""
+    mesh = model.labels_.mesh
+    if mesh is not None and mesh.moving and data.mesh is not None and mesh.same_cells(data.mesh):
+        data = data.relative_to(mesh)
     kind = "" if data.u_test is None else {"train": "training ", "test": "test "}[part]
     description = plural(count_of(u), f"{kind}function")
     s = named_outputs(data, getattr(data, f"s_{part}"))

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elmonet.data.runs import TABLE_ENDINGS, Runs, find_runs
+from elmonet.data.run_files import TABLE_ENDINGS, Runs, find_runs
 from elmonet.errors import FileError, InputError
 from elmonet.store import require_room, writable_path
 
@@ -48,7 +48,7 @@ def files_of(source: Path | Runs) -> list[Path]:
     """Return the files that a verb reads."""
     if isinstance(source, Path):
         return [source]
-    return [*source.files, *([Path(source.table)] if source.table is not None else [])]
+    return [*source.files, *([Path(source.table)] if isinstance(source.table, (str, Path)) else [])]
 
 
 def name_of(source: Path | Runs) -> str:

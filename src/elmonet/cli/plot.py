@@ -30,6 +30,10 @@ def plot(
     component: Annotated[
         str | None, console.option("Which component, by name or number.", "NAME", "the first")
     ] = None,
+    cut: Annotated[
+        str | None,
+        console.option("Of a solid mesh, leave out what is beyond a plane, such as y=0.5.", "PLANE", "none"),
+    ] = None,
     interval: Interval = None,
     of: Annotated[str | None, of_option("function")] = None,
     input: console.InputName = None,
@@ -44,9 +48,11 @@ def plot(
 ) -> None:
     """Draw a prediction beside the truth.
 
-    On a line, on a plane or, at scattered points, predicted against true values. Functions are counted among
-    the file's test functions, or among all if it has none. With --interval, the prediction is drawn with its
-    band, on a line or on a plane, also where the truth is not known.
+    On a line, on a plane, on a mesh (of solids the surface) or, at scattered points, predicted against true
+    values. Vectors are drawn with arrows: --component velocity, if the components are velocity_x and
+    velocity_y. Functions are counted among the file's test functions, or among all if it has none. With
+    --interval, the prediction is drawn with its band, on a line or on a plane, also where the truth is not
+    known.
 
     **Examples**
 
@@ -55,6 +61,8 @@ def plot(
     elmonet plot operator.elmonet data.npz -o fit.png --function 7
 
     elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
+
+    elmonet plot operator.elmonet design.csv "runs/*.vtu" -o velocity.png --component velocity
     """
     from elmonet.cli.inputs import count_training_functions, name_in_file, other_outputs, read_inputs
     from elmonet.forms.inputs import rows_of
@@ -82,6 +90,8 @@ def plot(
     if band is None and errors_of_functions(fitted.predict(u, points=where), truth) is None:
         raise InputError(other_outputs(model, source))
     shown = (fitted, u, where, truth, inputs, component, f"{name_of(source)}, function {function}")
+    if cut is not None:
+        fitted._adopt(_clipped(fitted, cut))
     axes, error = _draw_comparison(*shown) if band is None else _draw_band(*shown, band)
     printer = console.Printer(json)
     out = printer.save(lambda place: save_picture(axes, place), out)
@@ -90,6 +100,23 @@ def plot(
     compared = "" if error is None else f"relative error {percent(error)}"
     printer.line(f"function {function}: {compared}{remark}{'; ' if compared or remark else ''}wrote {out}")
     printer.finish()
+
+
+def _clipped(fitted: Any, cut: str) -> Any:
+    """Return the model with its mesh clipped at a plane, given as y=0.5."""
+    labels, (axis, _, at) = fitted.labels_, cut.partition("=")
+    try:
+        place = float(at)
+    except ValueError:
+        place = float("nan")
+    if labels.mesh is None or len(labels.mesh.coordinates) < 3:
+        raise InputError("--cut is for models of fields on a solid mesh.")
+    if axis.strip() not in "xyz" or not axis.strip() or place != place:
+        raise InputError(f"--cut {cut}: name a plane, such as x=0.5, y=0 or z=1.2.")
+    mesh = labels.mesh.clipped("xyz".index(axis.strip()), place)
+    if not mesh.boundary:
+        raise InputError(f"--cut {cut}: nothing is left of the mesh.")
+    return replace(fitted._fitted(), labels=replace(labels, mesh=mesh))
 
 
 def _points_and_truth(fitted: Any, inputs: InputFunctions, function: int) -> tuple[Any, Any]:
@@ -126,21 +153,37 @@ def _draw_comparison(
 
     from elmonet.data import Scattered
     from elmonet.metrics import relative_l2
-    from elmonet.plot.functions import PredictedFunction, compare_on_line, compare_on_plane, parity
+    from elmonet.plot.fields import is_drawn
+    from elmonet.plot.functions import compare_on_line, compare_on_plane, parity, vectors
+    from elmonet.plot.predicted import PredictedFunction
 
+    names = fitted.outputs_.names or ()
+    if component is not None and component not in names and f"{component}_x" in names:
+        axes = vectors(fitted, u, truth, name=component, points=where)
+        parts = [f"{component}_{k}" for k in "xyz" if f"{component}_{k}" in names]
+        predicted = fitted.predict(u, points=where)
+        both = (np.stack([A[part] for part in parts], axis=-1) for A in (predicted, truth))
+        return axes, relative_l2(*both)
     shown = PredictedFunction.of(fitted, u, truth, 0, where, component, option="--component")
     if shown.truth is None:
         raise InputError("this function has no value to compare with; name another --function.")
+    labels = fitted.labels_
     known = np.isfinite(shown.truth)
     points, values, predicted = shown.points[known], shown.truth[known], shown.predicted[known]
     error = relative_l2(predicted[None], values[None])
     d = points.shape[1]
-    if d > 2 or isinstance(inputs.truth, Scattered):
+    if (d > 2 and not is_drawn(shown.mesh, shown.points)) or isinstance(inputs.truth, Scattered):
         return parity(values, predicted), error
     name = shown.name.replace("function 0", name, 1)
-    if d == 2:
+    if d >= 2:
+        called = shown.label or inputs.names[1]
+        label = labels.with_unit(called) if labels.units.get(called) else ""
         name = ", ".join(part for part in (inputs.names[1], name) if part)
-        return compare_on_plane(points, values, predicted, name, inputs.axes), error
+        axes_names = labels.axes_with_units or inputs.axes
+        if shown.mesh is not None:  # NaN is left out there
+            points, values, predicted = shown.points, shown.truth, shown.predicted
+        more: dict[str, Any] = {"mesh": shown.mesh, "label": label}
+        return compare_on_plane(points, values, predicted, name, axes_names, **more), error
     panel, names = _input_panel(u, inputs, points), (inputs.names[0] or "u", inputs.names[1] or "s")
     return compare_on_line(points, values, predicted, name, inputs.axes, panel, functions=names), error
 
@@ -175,18 +218,20 @@ def _draw_band(
 ) -> tuple[Any, float | None]:
     """Draw one function with its band; return the axes, and the relative error if the truth is known."""
     from elmonet.plot.bands import on_a_line, on_plane
-    from elmonet.plot.functions import WithBand
+    from elmonet.plot.fields import is_drawn
+    from elmonet.plot.predicted import WithBand
 
     shown = WithBand.of(fitted, u, truth, 0, band.coverage, band.of, where, component)
     d = shown.points.shape[1]
-    if d > 2:
+    if d > 2 and not is_drawn(shown.mesh, shown.points):
         raise InputError(
             f"--interval draws bands on a line or in a plane, and these points have {d} coordinates. Write "
             "them to a file instead: elmonet predict --interval."
         )
     output = inputs.names[1]
     name = shown.name.replace("function 0", f"{output}, {name}" if d == 2 and output else name, 1)
-    shown = replace(shown, name=name, axes=inputs.axes, output=output or "s")
+    given = shown.output if shown.output != "s" else output or "s"
+    shown = replace(shown, name=name, axes=shown.axes or inputs.axes, output=given)
     return (on_a_line if d == 1 else on_plane)(shown), shown.error
 
 

@@ -25,6 +25,7 @@ from elmonet.data.field_files import FIELD_ENDINGS, require_field_place, write_f
 from elmonet.errors import InputError
 from elmonet.summary import duration, percent, plural
 
+_WITH_COORDINATES = (".nc", ".zarr")  # files that xarray opens, with names, units and coordinates
 _COVERAGE = 0.9  # of the bands that are written beside fields on a mesh
 
 Interval = Annotated[
@@ -92,6 +93,7 @@ def predict(
     """
     from elmonet.cli.inputs import count_training_functions, name_in_file, points_from, read_inputs
     from elmonet.data import Scattered
+    from elmonet.data.named import named_predictions
     from elmonet.data.write import write_data
     from elmonet.forms.outputs import relative_error
 
@@ -143,14 +145,18 @@ def predict(
         arrays |= {"index": where.index, "points": where.points}
     elif out.suffix.lower() not in TABLES:
         arrays["points"] = fitted.outputs_.given_points if where is None else where
-    out = printer.save(lambda place: write_data(place, arrays), out)
+    note = None
+    if out.suffix.lower() in _WITH_COORDINATES and not isinstance(where, Scattered):
+        at = arrays.pop("points")
+        arrays, note = named_predictions(fitted.labels_, at, arrays, ("_low", "_high"))
+    out = printer.save(lambda place: write_data(place, arrays, note), out)
     printer.value(
         functions=inputs.count, training_functions=trained_on, shapes=shapes, seconds=seconds, wrote=str(out)
     )
     wrote = f"wrote {console.shapes_in_words(arrays)} to {out}"
     printer.line(f"{plural(inputs.count, 'function')} in {duration(seconds)}; {wrote}")
     truth = inputs.truth if points is None else None
-    error = None if truth is None else relative_error(predicted, truth)
+    error = None if truth is None else relative_error(predicted, truth, fitted.outputs_.given_volumes)
     if error is not None:
         printer.value(error=error)
         printer.line(f"relative error against the file's own outputs: {percent(error)}")
@@ -188,13 +194,15 @@ def _write_on_mesh(
         names.extend(write_fields(place, fitted.labels_, where, values))
 
     out = printer.save(write, out)
-    more = " and predictions.pvd" if not out.suffix else ""
+    listed = not out.suffix and (fitted.labels_.mesh is None or fitted.labels_.mesh.times is None)
+    more = " and predictions.pvd" if listed else ""
     printer.line(
         f"{plural(inputs.count, 'function')} in {duration(seconds)}; wrote {plural(inputs.count, 'file')}"
         f"{more} to {out}: {', '.join(names)}; the bands hold {100 * band.coverage:g} %"
     )
     printer.value(functions=inputs.count, fields=names, seconds=seconds, wrote=str(out))
-    error = None if inputs.truth is None else relative_error(predicted, inputs.truth)
+    truth, volumes = inputs.truth, fitted.outputs_.given_volumes
+    error = None if truth is None else relative_error(predicted, truth, volumes)
     if error is not None:
         printer.value(error=error)
         printer.line(f"relative error against the file's own outputs: {percent(error)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from elmonet.checks import plain
 from elmonet.data.lazy import Lazy, load
 from elmonet.data.limits import require_extra
-from elmonet.data.mesh import Mesh
+from elmonet.data.mesh import DISPLACEMENT, Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
+from elmonet.interpolation import interpolate
 from elmonet.summary import plural
 
 
@@ -99,6 +100,7 @@ class OperatorData:
     input, output : names of the input and of the output functions.
     units : dictionary of units, by the name of an input, output, component or coordinate.
     mesh : `Mesh` that the outputs belong to; its `points` are the points.
+    meshes : meshes of the training functions, if each has its own; the outputs are `Scattered`.
 
     Raises
     ------
@@ -126,6 +128,7 @@ class OperatorData:
     output: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     mesh: Mesh | None = None
+    meshes: tuple[Mesh, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("u_train", "s_train", "u_test", "s_test", "sensors", "points"):
@@ -212,6 +215,76 @@ class OperatorData:
                 "s_train and s_test must have the same shape per function, got "
                 f"{self.s_train.shape[1:]} and {self.s_test.shape[1:]}. Sample both at the points."
             )
+
+    def relative_to(self, mesh: Mesh) -> OperatorData:
+        """Return the data with the nodes of its meshes as displacements from another mesh of the same cells.
+
+        Runs whose nodes move are read with displacements from their own mean; those of a model are relative
+        to the mean of its training runs, ``model.labels_.mesh``.
+
+        Parameters
+        ----------
+        mesh : the mesh that displacements are relative to.
+
+        Returns
+        -------
+        data : with the components displacement_x, ... and `mesh`.
+
+        Raises
+        ------
+        InputError : if the data have no mesh, or one with other cells.
+        """
+        if self.mesh is None or not self.mesh.same_cells(mesh) or isinstance(self.s_train, (list, Scattered)):
+            raise InputError("displacements are known between meshes with the same cells and nodes.")
+        names = self.components or (self.output or "s",)
+        apart = (self.mesh.nodes - mesh.nodes)[:, mesh.coordinates]
+        moves = [f"{DISPLACEMENT}_{'xyz'[k]}" for k in mesh.coordinates]
+        found: dict[str, Any] = {}
+        for part in ("s_train", "s_test"):
+            given = getattr(self, part)
+            if given is None:
+                continue
+            s = load(given).reshape(len(given), len(apart), -1)
+            own = [s[..., k] for k, name in enumerate(names) if name not in moves]
+            for k, move in enumerate(moves):
+                known = s[..., names.index(move)] if move in names else np.zeros(s.shape[:2])
+                own.append(known + apart[:, k])
+            found[part] = np.stack(own, axis=-1)
+        components = (*(name for name in names if name not in moves), *moves)
+        moving = replace(mesh, moving=True)
+        return replace(self, components=components, output="", points=moving.points, mesh=moving, **found)
+
+    def on_common_mesh(self, mesh: Mesh | None = None) -> tuple[OperatorData, float]:
+        """Return functions on meshes of their own, interpolated to the points of one mesh.
+
+        Parameters
+        ----------
+        mesh : the common mesh; by default the one with the most nodes.
+
+        Returns
+        -------
+        data : outputs (N, M) or (N, M, c) at the points of the mesh.
+        error : mean relative error of interpolating there and back.
+
+        Raises
+        ------
+        InputError : if the functions do not have meshes of their own.
+        """
+        s = self.s_train
+        if self.meshes is None or not isinstance(s, Scattered) or s.values is None:
+            raise InputError("these functions do not have meshes of their own.")
+        mesh = max(self.meshes, key=lambda own: len(own.nodes)) if mesh is None else mesh
+        where, rows, errors = mesh.points, [], []
+        for i in range(len(self.meshes)):
+            own = s.index == i
+            values = s.values[own].reshape(int(own.sum()), -1)
+            rows.append(interpolate(s.points[own], values, where))
+            back = interpolate(where, rows[-1], s.points[own])
+            errors.append(np.linalg.norm(back - values) / (np.linalg.norm(values) or 1.0))
+        found = np.stack(rows)
+        found = found if s.values.ndim > 1 else found[:, :, 0]
+        data = replace(self, s_train=found, points=where, mesh=mesh, meshes=None)
+        return data, float(np.mean(errors))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the data as arrays by name, as `read` finds them in a file.

@@ -54,7 +54,9 @@ def require_field_place(path: Path) -> None:
     target = writable_path(path, folder=not path.suffix)
     if not path.suffix and target.is_dir():
         others = [
-            e.name for e in target.iterdir() if e.suffix not in (".vtu", ".pvd") and e.name != "design.csv"
+            e.name
+            for e in target.iterdir()
+            if e.suffix not in (".vtu", ".pvd", ".xdmf") and e.name != "design.csv"
         ]
         if others:
             raise FileError(
@@ -93,6 +95,8 @@ def write_fields(
             fields[f"{name}{end}"] = array
     units = {name: labels.units.get(_stem(name, values), "") for name in fields}
     n = len(next(iter(fields.values())))
+    if mesh.times is not None and path.suffix not in ("", ".xdmf"):
+        raise InputError(f"{str(path)!r} has no time steps. Write xdmf, or name a folder.")
     if path.suffix and n > 1:
         raise InputError(
             f"{str(path)!r} can hold one function, and there are {n}. Name a folder, such as "
@@ -105,13 +109,15 @@ def write_fields(
         else:
             new.mkdir()
             digits = max(4, int(math.log10(n)) + 1)
-            files = [f"{i + 1:0{digits}d}.vtu" for i in range(n)]
+            ending = "vtu" if mesh.times is None else "xdmf"
+            files = [f"{i + 1:0{digits}d}.{ending}" for i in range(n)]
             for i, file in enumerate(files):
                 names = _write_one(new / file, mesh, fields, units, i)
             if table:
                 _write_table(new / "design.csv", table, files, labels)
-            listed = [f'<DataSet timestep="{i}" part="0" file="{file}"/>' for i, file in enumerate(files)]
-            (new / _LIST).write_text(_PVD.format("\n".join(listed)), encoding="utf-8")
+            if mesh.times is None:
+                listed = [f'<DataSet timestep="{i}" part="0" file="{file}"/>' for i, file in enumerate(files)]
+                (new / _LIST).write_text(_PVD.format("\n".join(listed)), encoding="utf-8")
     return names
 
 

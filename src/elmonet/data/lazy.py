@@ -32,6 +32,8 @@ class Arrays(dict[str, Any]):
     units : units of some arrays, as the file names them.
     text : columns of text of a table, by name.
     mesh : mesh that fields belong to, and `on_cells` the names of those that belong to its cells.
+    meshes : meshes of the runs, if each has its own.
+    steps : times of the steps in a file of a mesh, which the first axis of its fields counts.
     ragged : lists of arrays, one for each run, whose lengths differ from run to run.
     coordinates : name of the array that holds the coordinates of another one.
     roles : roles that elmonet wrote into the file, as options of `read`.
@@ -50,6 +52,8 @@ class Arrays(dict[str, Any]):
         self.text: dict[str, list[str]] = {}
         self.mesh: Mesh | None = None
         self.on_cells: set[str] = set()
+        self.meshes: tuple[Mesh, ...] | None = None
+        self.steps: np.ndarray | None = None
         self.ragged: dict[str, list[np.ndarray]] = {}
         self.coordinates: dict[str, str] = {}
         self.roles: dict[str, Any] = {}

@@ -49,6 +49,8 @@ class Mesh:
         each cell, (n, k) integers.
     on_cells : values belong to cells, and not to nodes.
     moving : the nodes move with the inputs: the last components of the outputs are their displacement.
+    times : values are known at these times, those of the first one first; the time is the first coordinate
+        of `points`.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Mesh:
     cells: tuple[tuple[str, np.ndarray], ...]
     on_cells: bool = False
     moving: bool = False
+    times: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         nodes = np.asarray(self.nodes, dtype=np.float64)
@@ -92,19 +95,25 @@ class Mesh:
     @property
     def points(self) -> np.ndarray:
         """Where values are known (M, d), in the coordinates in which nodes differ."""
-        where = self.centres if self.on_cells else self.nodes
-        return np.ascontiguousarray(where[:, self.coordinates])
+        where = (self.centres if self.on_cells else self.nodes)[:, self.coordinates]
+        if self.times is None:
+            return np.ascontiguousarray(where)
+        return np.column_stack([np.repeat(self.times, len(where)), np.tile(where, (len(self.times), 1))])
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Names of the coordinates of `points`."""
-        return tuple("xyz"[k] for k in self.coordinates)
+        return (*(("time",) if self.times is not None else ()), *("xyz"[k] for k in self.coordinates))
 
     @property
     def centres(self) -> np.ndarray:
         """Centres of the cells, the means of their corners."""
-        each = [self.nodes[own[:, : _corners(kind, own)]].mean(axis=1) for kind, own in self.cells]
+        each = [self._centres(kind, own) for kind, own in self.cells]
         return np.concatenate([np.empty((0, self.nodes.shape[1])), *each])
+
+    def _centres(self, kind: str, own: np.ndarray) -> np.ndarray:
+        centres: np.ndarray = self.nodes[own[:, : _corners(kind, own)]].mean(axis=1)
+        return centres
 
     @property
     def dimension(self) -> int:
@@ -123,7 +132,8 @@ class Mesh:
             each.append(size)
             corners = own[:, : _corners(kind, own)]
             np.add.at(nodal, corners, np.repeat(size[:, None] / corners.shape[1], corners.shape[1], axis=1))
-        return np.concatenate(each) if self.on_cells and each else nodal
+        own = np.concatenate(each) if self.on_cells and each else nodal
+        return own if self.times is None else np.tile(own, len(self.times))
 
     def _sizes(self, kind: str, own: np.ndarray) -> np.ndarray:
         base, size = _base(kind), np.zeros(len(own))
@@ -142,24 +152,34 @@ class Mesh:
     @property
     def boundary(self) -> list[np.ndarray]:
         """Faces (n, 3) and (n, 4) to draw: all cells of a surface, those faces of solids that are outside."""
+        return [faces for faces, _ in self._faces]
+
+    @cached_property
+    def _faces(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The faces of `boundary`, those with three corners first, and the cell of each."""
         faces: dict[int, list[np.ndarray]] = {3: [], 4: []}
+        cells: dict[int, list[np.ndarray]] = {3: [], 4: []}
+        begin = 0
         for kind, own in self.cells:
-            base = _base(kind)
+            base, numbers = _base(kind), np.arange(begin, begin + len(own))
+            begin += len(own)
             if _DIMENSION.get(base, 0) != self.dimension or base not in _FACES:
                 continue
             for face in _FACES[base]:
                 faces[len(face)].append(own[:, face])
+                cells[len(face)].append(numbers)
         found = []
-        for parts in faces.values():
+        for corners, parts in faces.items():
             if not parts:
                 continue
-            each = np.concatenate(parts)
+            each, cell = np.concatenate(parts), np.concatenate(cells[corners])
             if self.dimension == 3:
                 _, first, count = np.unique(
                     np.sort(each, axis=1), axis=0, return_index=True, return_counts=True
                 )
-                each = each[np.sort(first[count == 1])]
-            found.append(each)
+                outside = np.sort(first[count == 1])
+                each, cell = each[outside], cell[outside]
+            found.append((each, cell))
         return found
 
     @property
@@ -170,14 +190,27 @@ class Mesh:
 
     @property
     def cell_of_triangles(self) -> np.ndarray:
-        """The cell (T,) of each of the `triangles` of a mesh of surfaces."""
-        first, parts = 0, {3: [np.empty(0, np.int64)], 4: [np.empty(0, np.int64)]}
-        for kind, own in self.cells:
-            if _DIMENSION.get(_base(kind), 0) == self.dimension and _base(kind) in ("triangle", "quad"):
-                parts[_corners(kind, own)].append(np.arange(first, first + len(own)))
-            first += len(own)
-        three, four = (np.concatenate(each) for each in parts.values())
-        return np.concatenate([three, four, four])
+        """The cell (T,) of each of the `triangles`."""
+        each = [cell if faces.shape[1] == 3 else np.tile(cell, 2) for faces, cell in self._faces]
+        return np.concatenate([np.empty(0, np.int64), *each])
+
+    def clipped(self, axis: int, at: float) -> Mesh:
+        """Return the mesh without the cells whose centres are beyond a plane, to see inside.
+
+        Parameters
+        ----------
+        axis : coordinate that is constant on the plane, 0 to 2.
+        at : its value there.
+
+        Returns
+        -------
+        mesh : the same nodes, with fewer cells.
+        """
+        if self.on_cells:
+            raise InputError("a mesh with values on cells cannot be clipped: they would lose their cells.")
+        kept = [own[self._centres(kind, own)[:, axis] <= at] for kind, own in self.cells]
+        cells = [(kind, own) for (kind, _), own in zip(self.cells, kept, strict=True)]
+        return replace(self, cells=tuple(cells))
 
     def moved(self, displacement: Any) -> Mesh:
         """Return the mesh with its nodes moved.
@@ -205,17 +238,21 @@ class Mesh:
         """Return the record of the mesh for a file; its arrays go to `arrays`."""
         arrays["mesh.nodes"] = self.nodes
         arrays |= {f"mesh.cells.{i}": each for i, (_, each) in enumerate(self.cells)}
-        return {"kinds": [k for k, _ in self.cells], "on_cells": self.on_cells, "moving": self.moving}
+        kinds, times = [kind for kind, _ in self.cells], None if self.times is None else list(self.times)
+        return {"kinds": kinds, "on_cells": self.on_cells, "moving": self.moving, "times": times}
 
     @classmethod
     def from_store(cls, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Invert `to_store`."""
         cells = tuple((str(kind), arrays[f"mesh.cells.{i}"]) for i, kind in enumerate(record["kinds"]))
-        return cls(arrays["mesh.nodes"], cells, bool(record["on_cells"]), bool(record["moving"]))
+        times = record.get("times")
+        times = None if times is None else tuple(map(float, times))
+        return cls(arrays["mesh.nodes"], cells, bool(record["on_cells"]), bool(record["moving"]), times)
 
     def __repr__(self) -> str:
         count = ", ".join(f"{len(each)} {kind}" for kind, each in self.cells)
-        return f"Mesh of {len(self.nodes)} nodes ({count})" + (", moving" if self.moving else "")
+        more = ", moving" if self.moving else "" if self.times is None else f" at {len(self.times)} times"
+        return f"Mesh of {len(self.nodes)} nodes ({count})" + more
 
 
 def _base(kind: str) -> str:

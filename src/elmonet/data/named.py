@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.data.dataset import OperatorData
+from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.formats.text import NOTE
 from elmonet.data.lazy import Arrays, load
 from elmonet.data.mesh import Mesh
@@ -73,6 +73,35 @@ def named_arrays(data: OperatorData, *, long: bool = False) -> tuple[dict[str, n
         for name, array in of_mesh.items():
             _add(arrays, _underscored(name), array)
     return arrays, note
+
+
+def named_predictions(
+    labels: Labels, points: np.ndarray, arrays: Mapping[str, np.ndarray], ends: tuple[str, ...]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return predictions (N, ...) by name with their coordinates, and the note with names and units.
+
+    Points of a grid become its axes; `ends` follow the names of what has the unit of another array.
+    """
+    axes, order = as_grid(points) if points.shape[1] > 1 else ([points[:, 0]], np.arange(len(points)))
+    named = labels.axes if labels.axes is not None and len(labels.axes) == points.shape[1] else None
+    grid = axes is not None and np.array_equal(order, np.arange(len(points)))
+    if grid and axes is not None and (named is not None or points.shape[1] == 1):
+        coordinates = dict(zip(named or ("points",), axes, strict=True))
+    else:
+        coordinates = {"points": points}
+    sizes = tuple(len(axis) for axis in coordinates.values())
+    found = {
+        name: own.reshape(len(own), *sizes) if math.prod(own.shape[1:]) == math.prod(sizes) else own
+        for name, own in ((name, np.asarray(array)) for name, array in arrays.items())
+    }
+    units = dict(labels.units)
+    for name in found:
+        stem = next((name.removesuffix(end) for end in ends if end and name.endswith(end)), name)
+        if units.get(stem):
+            units[name] = units[stem]
+    roles = {"output": list(found), "points": list(coordinates)}
+    note = {"roles": roles, "units": units, "axes": None if named is None else list(named), "name": ""}
+    return found | coordinates, note
 
 
 def _underscored(name: str) -> str:

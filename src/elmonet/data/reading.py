@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from elmonet.data.assembly import as_images, assemble, flat_rows, number_rows
 from elmonet.data.dataset import OperatorData
 from elmonet.data.formats import open_arrays
 from elmonet.data.formats.frames import add_entries, add_frame
 from elmonet.data.formats.hdf5 import add_dataset
-from elmonet.data.lazy import Arrays, Lazy, last_axis_first, load, map_rows, point_array
+from elmonet.data.lazy import Arrays, Lazy, load, map_rows, point_array
 from elmonet.data.limits import require_room, stored_bytes
 from elmonet.data.mesh import DISPLACEMENT
 from elmonet.data.named import apply_note, take_note
 from elmonet.data.role_search import find_roles
-from elmonet.data.roles import Axes, Roles, abbreviated, axis_names, axis_rank
-from elmonet.data.runs import Runs, find_runs, open_runs
-from elmonet.data.scattered import Scattered, at_own_points, long_table, parts, unique_inputs
+from elmonet.data.roles import Roles, abbreviated, axis_names, axis_rank
+from elmonet.data.run_files import Runs, find_runs
+from elmonet.data.runs import open_runs, split_steps
+from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
-from elmonet.interpolation import as_grid, grid_points
 from elmonet.memory import available
 
 _BLOCK_BYTES = 1 << 26  # read at a time to describe an array
@@ -109,7 +110,7 @@ def read_with_roles(
         if arrays.ragged:
             return _records(arrays, _name(source), names)
         roles = _roles(arrays, max_bytes=max_bytes, **names)
-        fields = _assemble(arrays, roles)
+        fields = assemble(arrays, roles)
         if isinstance(fields["s_train"], list):  # a long table of records
             fields["sensors"] = fields["components"] = None
             axes = axis_names(arrays, roles.points, 1)
@@ -125,7 +126,7 @@ def read_with_roles(
         arrays.charge(on_disk)
         fields = {key: _in_memory(part) for key, part in fields.items()}
         for key in ("u_train", "u_test"):
-            fields[key] = _as_images(fields[key], fields["sensors"])
+            fields[key] = as_images(fields[key], fields["sensors"])
         s = fields["s_train"]
         points = s.points if isinstance(s, Scattered) else fields["points"]
         axes = None if points is None else axis_names(arrays, roles.points, points.shape[1])
@@ -170,7 +171,7 @@ def _on_disk(fields: dict[str, Any]) -> dict[str, Any]:
     """Return fields whose outputs stay on disk; several inputs of one number are one array."""
     s = fields["s_train"]
     if s.ndim > 2 and fields["components"] is None:
-        fields["s_train"] = map_rows(_flat, s)
+        fields["s_train"] = map_rows(flat_rows, s)
     return fields | {"u_train": side_by_side(fields["u_train"])}
 
 
@@ -203,7 +204,9 @@ def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[Opera
         )
     s = [np.stack(own, axis=-1) for own in zip(*(arrays.ragged[n] for n in outputs), strict=True)]
     s = [own[:, 0] for own in s] if len(outputs) == 1 else s
-    axes = asked("points") or [n for n in arrays.ragged if n == "points" or axis_rank(n.lower()) is not None]
+    used = ("points",) if "points" in arrays.ragged else arrays.ragged
+    free = [n for n in used if n not in inputs and n not in outputs]
+    axes = asked("points") or [n for n in free if n == "points" or axis_rank(n.lower()) is not None]
     given = {n: arrays.ragged[n] if n in arrays.ragged else arrays[n] for n in inputs}
     where = None
     if axes:
@@ -224,7 +227,7 @@ def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[Opera
     more |= {"components": tuple(outputs) if len(outputs) > 1 else None}
     scattered = not any(isinstance(part, list) for part in given.values())
     roles = Roles(inputs[0], outputs[0], scattered=scattered, reasons=tuple(notes), names=short)
-    u: Any = {n: part if isinstance(part, list) else _rows(part) for n, part in given.items()}
+    u: Any = {n: part if isinstance(part, list) else number_rows(part) for n, part in given.items()}
     u = u if len(u) > 1 else next(iter(u.values()))
     if not scattered:
         times = None if where is None else [own[:, 0] for own in where]
@@ -235,6 +238,7 @@ def _records(arrays: Arrays, name: str, names: Mapping[str, Any]) -> tuple[Opera
             f"runs of different lengths need coordinates of their values. There are: {', '.join(pool)}."
         )
     labelled = tuple(axes) if axes != ["points"] else arrays.columns.get("points")
+    more["meshes"] = arrays.meshes if axes == ["points"] else None
     return OperatorData(u, Scattered.of(s, where), axes=labelled, **more), roles
 
 
@@ -261,13 +265,13 @@ def open_pairs(
                 f"{kind} are fitted in memory, not in blocks: remove --memory, --checkpoint and --workers; "
                 f"in Python data = read({str(path)!r}), then fit(data.u_train, data.s_train)."
             )
-        fields = _assemble(arrays, roles)
+        fields = assemble(arrays, roles)
     except BaseException:
         arrays.close()
         raise
     s = fields["s_train"]
     if s.ndim > 2 and not (roles.components and s.ndim == 3):
-        s = map_rows(_flat, s)
+        s = map_rows(flat_rows, s)
     return side_by_side(fields["u_train"]), s, fields["points"], roles
 
 
@@ -332,6 +336,8 @@ def open_source(source: Any, max_bytes: Any = None, table: Any = None, bad_runs:
     if isinstance(source, (str, os.PathLike)):
         arrays = open_arrays(source, max_bytes)
         take_note(arrays)
+        if arrays.steps is not None:
+            split_steps(arrays)
         return arrays
     arrays = Arrays()
     if hasattr(source, "data_vars"):
@@ -385,158 +391,3 @@ def _in_memory(part: Any) -> Any:
     if isinstance(part, dict):
         return {key: load(array) for key, array in part.items()}
     return load(part) if isinstance(part, (Lazy, np.ndarray)) else part
-
-
-def _assemble(arrays: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
-    """Return the fields of `OperatorData`: inputs and outputs, sensors, points, and names of components."""
-    u_train, u_test = (_inputs(arrays, roles, names) for names in (roles.u_train, roles.u_test))
-    s_train, s_test = (_outputs(arrays, roles, names) for names in (roles.s_train, roles.s_test))
-    components = _component_names(arrays, roles, s_train)
-    sensors = points = None
-    if roles.sensors is not None:
-        sensors = _coordinates(arrays, roles.sensors, tuple(u_train.shape[1:]))
-    if roles.scattered:
-        u_train, s_train, points = _scattered(arrays, u_train, s_train, roles.points, roles.index)
-        if roles.u_test is not None:
-            u_test, s_test, _ = _scattered(arrays, u_test, s_test, roles.points_test, roles.index_test)
-        sensors = sensors if isinstance(u_train, dict) or points is None else points
-    elif roles.points is not None:
-        first = roles.s_train if isinstance(roles.s_train, str) else roles.s_train[0]
-        sizes = tuple(n for n in _functions_first(arrays, roles, first).shape[1:] if n > 1)
-        points = _coordinates(arrays, roles.points, sizes, skip_first=roles.evolution)
-        own = None if roles.points_test is None else point_array(arrays[roles.points_test])
-        if own is not None and not np.array_equal(own, points):
-            s_test = at_own_points(s_test, own)
-    functions = {"u_train": u_train, "s_train": s_train, "u_test": u_test, "s_test": s_test}
-    return {**functions, "sensors": sensors, "points": points, "components": components}
-
-
-def _functions_first(arrays: Mapping[str, Any], roles: Roles, name: str) -> Any:
-    return last_axis_first(arrays[name]) if roles.transpose else arrays[name]
-
-
-def _inputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
-    if isinstance(names, dict):
-        return {key: _inputs(arrays, roles, name) for key, name in names.items()}
-    if names is None:
-        return None
-    array = _functions_first(arrays, roles, names)
-    if not roles.evolution:
-        return map_rows(_rows, array)
-    channels = roles.components and not isinstance(roles.s_train, list)
-    first = map_rows(_channels_first if channels else _rows, array, take=(0,))
-    return map_rows(_squeezed, first) if first.ndim > 2 else first
-
-
-def _outputs(arrays: Mapping[str, Any], roles: Roles, names: Any) -> Any:
-    if names is None:
-        return None
-    take = (slice(1, None),) if roles.evolution else ()
-    if isinstance(names, list):
-        parts = [map_rows(_flat, _functions_first(arrays, roles, name), take=take) for name in names]
-        if roles.scattered:
-            return map_rows(lambda *rows: np.concatenate(rows, axis=-1), *parts)
-        return map_rows(lambda *rows: np.stack(rows, axis=-1), *parts)
-    array = _functions_first(arrays, roles, names)
-    if roles.scattered:
-        return map_rows(_numbers, array)
-    return map_rows(_points_and_components if roles.components else _grids, array, take=take)
-
-
-def _numbers(rows: np.ndarray) -> np.ndarray:
-    return rows.astype(np.uint8) if rows.dtype == bool else rows
-
-
-def _rows(rows: np.ndarray) -> np.ndarray:
-    """Turn (N,) into (N, 1)."""
-    rows = _numbers(rows)
-    return rows[:, None] if rows.ndim == 1 else rows
-
-
-def _squeezed(rows: np.ndarray) -> np.ndarray:
-    """Drop axes of length 1, but keep at least (N, 1)."""
-    sizes = [n for n in rows.shape[1:] if n > 1]
-    return rows.reshape(rows.shape[0], *(sizes or [1]))
-
-
-def _grids(rows: np.ndarray) -> np.ndarray:
-    return _squeezed(_rows(rows))
-
-
-def _flat(rows: np.ndarray) -> np.ndarray:
-    """Turn (N, ...) into (N, M)."""
-    return _numbers(rows).reshape(rows.shape[0], math.prod(rows.shape[1:]))
-
-
-def _points_and_components(rows: np.ndarray) -> np.ndarray:
-    """Turn (N, ..., c) into (N, M, c), or into a grid if c = 1."""
-    if rows.shape[-1] == 1:
-        return _grids(rows)
-    return _numbers(rows).reshape(rows.shape[0], math.prod(rows.shape[1:-1]), rows.shape[-1])
-
-
-def _channels_first(rows: np.ndarray) -> np.ndarray:
-    return np.moveaxis(_numbers(rows), -1, 1)
-
-
-def _as_images(u: Any, sensors: Any) -> Any:
-    """Return rows (N, m) whose sensors are a grid in the plane, in C order, as images (N, H, W)."""
-    if u is None or isinstance(u, dict) or u.ndim != 2 or sensors is None or sensors.shape[1] != 2:
-        return u
-    axes, order = as_grid(sensors)
-    in_c_order = np.array_equal(order, np.arange(len(order)))
-    if axes is None or min(len(axis) for axis in axes) < 2 or not in_c_order:
-        return u
-    return u.reshape(len(u), *(len(axis) for axis in axes))
-
-
-def _coordinates(
-    arrays: Mapping[str, Any], names: Any, sizes: tuple[int, ...], *, skip_first: bool = False
-) -> np.ndarray:
-    """Return points (M, d): listed in one array, or the grid of several; unnamed axes go from 0 to 1."""
-    if isinstance(names, str):
-        return point_array(arrays[names])
-    axes = []
-    for i, name in enumerate(names):
-        size = sizes[i] if i < len(sizes) else 0
-        axis = np.linspace(0.0, 1.0, size) if name is None else load(arrays[name]).astype(np.float64).ravel()
-        axis = axis[:size] if len(axis) == size + 1 else axis
-        axes.append(axis[1:] if skip_first and i == 0 else axis)
-    return grid_points(axes)
-
-
-def _component_names(arrays: Mapping[str, Any], roles: Roles, s: Any) -> tuple[str, ...] | None:
-    if isinstance(roles.s_train, list):
-        return tuple(roles.s_train)
-    dims = getattr(arrays, "dims", {}).get(roles.s_train, ())
-    labels = getattr(arrays, "labels", {}).get(dims[-1]) if dims else None
-    return labels if roles.components and labels and len(labels) == s.shape[-1] else None
-
-
-def _scattered(
-    arrays: Mapping[str, Any], u: Any, s: Any, points: Axes, index: str | None
-) -> tuple[Any, Any, np.ndarray | None]:
-    """Return inputs, each once, the values at their points, and None; `points` and `index` are names.
-
-    Of a table whose inputs vary with the points, return inputs and outputs (N, M), and their common points.
-    """
-    columns = [points] if isinstance(points, str) else [name for name in points or () if name]
-    where = np.concatenate([point_array(arrays[name]) for name in columns], axis=1)
-    if index is None:
-        u, row = unique_inputs(u)
-        return u, Scattered(row, where, load(s)), None
-    given = load(arrays[index]).ravel()
-    if not np.array_equal(np.round(given), given):
-        raise InputError(f"{index} must hold integers, the row of the input that each value belongs to.")
-    row = given.astype(np.int64)
-    n = len(next(iter(u.values())) if isinstance(u, dict) else u)
-    if n == len(row) > len(np.unique(row)):
-        long = long_table({key: load(rows) for key, rows in parts(u).items()}, row, where, load(s), index)
-        if long is not None:
-            inputs, *outputs = long
-            return (inputs if isinstance(u, dict) else inputs[""]), *outputs
-    if row.size and row.min() == 1 and row.max() == n:
-        row = row - 1  # counted from 1, as in MATLAB
-    if row.size and row.max() >= n:
-        raise InputError(f"{index} goes up to {row.max()}, but there are {n} input functions, from 0.")
-    return u, Scattered(row, where, load(s)), None

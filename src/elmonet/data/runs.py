@@ -1,188 +1,33 @@
 """Many files as one data set: a run per file, and a table with a row for each.
 
-`find_runs` says which files belong together, `open_runs` stacks their arrays along a first axis that counts
-the runs. Few files are read at once, many when their rows are asked for.
+`open_runs` stacks the arrays of the files that `run_files.find_runs` names along a first axis that counts the
+runs. Few files are read at once, many when their rows are asked for.
 """
 
 from __future__ import annotations
 
-import glob
-import os
-import re
-import shutil
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 
-from elmonet.checks import choice
-from elmonet.data.formats import data_endings, find_reader, open_arrays
+from elmonet.data.formats import open_arrays
 from elmonet.data.lazy import Arrays, Lazy, load
-from elmonet.data.limits import SizeLimit, reading, stored_bytes
 from elmonet.data.mesh import DISPLACEMENT, Mesh
 from elmonet.data.roles import axis_rank
+from elmonet.data.run_files import Runs
 from elmonet.data.tables import Join, join_table
 from elmonet.errors import ElmonetError, FileError, InputError
 from elmonet.memory import available
 from elmonet.summary import plural
 
-TABLE_ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet")
 _IN_MEMORY = 1 << 29  # bytes of files that are read at once
 _SMALL = 1 << 14  # bytes of an array that is kept when its file is read for another one
 _FEW = 0.2  # part of the runs that may differ from the rest by mistake; if more differ, it is meant
 _SHOWN = 3  # runs that a message names
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Files of one data set, in their order, and a table with a row for each.
-
-    Attributes
-    ----------
-    files : one for each run.
-    name : of the whole, as the user gave it.
-    table : file, or anything with columns; None if all is in the files.
-    bad : "raise": a run that differs from the rest, cannot be read or has no partner is an error; "skip":
-        it is left out.
-    folder : temporary folder of files that were packed; it is there as long as this is.
-    """
-
-    files: tuple[Path, ...]
-    name: str
-    table: Any = None
-    bad: str = "raise"
-    folder: Any = None
-
-    def __str__(self) -> str:
-        return f"{self.table}, {self.name}" if isinstance(self.table, (str, Path)) else self.name
-
-    @property
-    def bytes(self) -> int:
-        """Size of all files."""
-        return sum(file.stat().st_size if file.is_file() else stored_bytes(file) for file in self.files)
-
-
-def find_runs(source: Any, table: Any = None, bad: str = "raise") -> Runs | None:
-    """Return the files that a pattern, a folder or a list names; None if it is one file of functions.
-
-    In a folder with files of several kinds, a single table (csv, tsv, xlsx, parquet) belongs to the others.
-    """
-    choice(bad, "bad_runs", ("raise", "skip"))
-    if (
-        isinstance(source, (list, tuple))
-        and source
-        and all(isinstance(p, (str, os.PathLike)) for p in source)
-    ):
-        files, name = [Path(p) for p in source], f"{Path(source[0]).parent}/ ({len(source)} files)"
-        if len(files) == 1:
-            return find_runs(files[0], table, bad)
-    elif isinstance(source, (str, os.PathLike)):
-        path, name = Path(source), str(source)
-        if glob.has_magic(str(path)) and not path.exists():
-            files = [Path(p) for p in glob.glob(str(path), recursive=True)]
-            if not files:
-                raise FileError(f"no file matches {str(path)!r}. Look at its folder and its ending.")
-        elif path.suffix.lower() == ".zip" and path.is_file():
-            return _in_zip(path, table, bad)
-        elif path.is_dir() and not _is_data(path):
-            files, table = _in_folder(path, table)
-            if not files:
-                return None  # its reader says so
-        elif table is not None:
-            files = [path]
-        else:
-            return None
-    else:
-        return None
-    names = Counter(str(file) for file in files)
-    if twice := [file for file, count in names.items() if count > 1]:
-        raise InputError(f"{twice[0]!r} is named {names[twice[0]]} times. Name each run once.")
-    kinds = {file.suffix.lower() for file in files}
-    if len(kinds) > 1:
-        raise InputError(
-            f"the runs must be files of one kind, got {', '.join(sorted(kinds))}. Name those of one kind, "
-            f"for example {'*' + max(kinds, key=len)!r}."
-        )
-    return Runs(tuple(sorted(files, key=lambda file: natural(str(file)))), name, table, bad)
-
-
-def natural(name: str) -> list[Any]:
-    """Return a key that sorts numbers in names by their value: run_2 before run_10.
-
-    >>> sorted(["run_10", "run_2"], key=natural)
-    ['run_2', 'run_10']
-    """
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
-
-
-def _is_data(folder: Path) -> bool:
-    """Return whether a folder is a data set by itself, as zarr is."""
-    try:
-        find_reader(folder)
-    except FileError:
-        return False
-    return True
-
-
-class _Unpacked:
-    """A temporary folder that is removed with the last of those who hold it."""
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="elmonet-"))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-
-def _in_zip(path: Path, table: Any, bad: str) -> Runs:
-    """Return the runs in a zip archive, which is unpacked to a temporary folder."""
-    unpacked = _Unpacked()
-    place = unpacked.folder
-    with reading(path), ZipFile(path) as packed:
-        entries = [
-            e for e in packed.infolist() if not e.is_dir() and not Path(e.filename).name.startswith(".")
-        ]
-        entries = [e for e in entries if not e.filename.startswith("__MACOSX")]
-        SizeLimit(path).charge(sum(e.file_size for e in entries))
-        for entry in entries:
-            packed.extract(entry, place)  # never outside of it
-    inside = sorted({(place / entry.filename).parent for entry in entries})
-    depth = [each for each in inside if sum(f.is_file() for f in each.iterdir()) > 1] or inside
-    if not depth:
-        raise FileError(f"{str(path)!r} holds no file.")
-    tables = [f for each in inside if each not in depth for f in each.iterdir() if f.suffix in TABLE_ENDINGS]
-    if table is None and len(tables) == 1:
-        table = tables[0]
-    found = find_runs(depth[-1], table, bad)
-    if found is None:
-        raise FileError(f"{str(path)!r} holds no file of data.")
-    return replace(found, name=str(path), folder=unpacked)
-
-
-def _in_folder(folder: Path, table: Any) -> tuple[list[Path], Any]:
-    """Return the runs in a folder, and the table among them."""
-    entries = [e for e in folder.iterdir() if not e.name.startswith(".")]
-    files = [e for e in entries if e.is_file() and e.suffix.lower() in data_endings()]
-    files += [e for e in entries if e.suffix.lower() == ".zarr"]
-    kinds = Counter(file.suffix.lower() for file in files)
-    if set(kinds) != {".txt"} or len(files) == 1:  # notes on the others
-        files = [file for file in files if file.suffix.lower() != ".txt"]
-        kinds.pop(".txt", None)
-    tables = [file for file in files if file.suffix.lower() in TABLE_ENDINGS]
-    if table is None and len(kinds) == 2 and len(tables) == 1:
-        return [file for file in files if file not in tables], tables[0]
-    if len(kinds) > 1:
-        listed = ", ".join(f"{n} {kind[1:]}" for kind, n in kinds.most_common())
-        first = kinds.most_common(1)[0][0]
-        raise FileError(
-            f"the folder {str(folder)!r} holds files of several kinds, {listed}. Name those of one kind: "
-            f"{folder / '*'!s}{first}"
-        )
-    return files, table
 
 
 @dataclass
@@ -239,6 +84,8 @@ def _read(path: Path, max_bytes: Any) -> Arrays:
     with open_arrays(path, max_bytes) as arrays:
         for name, array in arrays.items():
             arrays[name] = load(array)
+    if arrays.steps is not None:
+        del arrays["time"]
     if list(arrays) == [path.stem]:  # an array without a name of its own
         arrays["values"] = arrays.pop(path.stem)
     if not arrays:
@@ -248,13 +95,23 @@ def _read(path: Path, max_bytes: Any) -> Arrays:
     return arrays
 
 
+def split_steps(arrays: Arrays) -> None:
+    """Take the steps of one file of a mesh as runs, whose input is the time; vectors by their components."""
+    _split_vectors(arrays)
+    fields = [name for name in arrays if name not in ("points", "time")]
+    on_points = [name for name in fields if name not in arrays.on_cells]
+    arrays.roles["output"] = on_points or fields
+
+
 def _split_vectors(arrays: Arrays) -> None:
-    for name in [name for name, array in arrays.items() if name != "points" and array.ndim == 2]:
+    axes = 1 if arrays.steps is None else 2
+    for name in [name for name, array in arrays.items() if name != "points" and array.ndim > axes]:
         array = arrays.pop(name)
-        letters = "xyz" if array.shape[1] <= 3 else "".join(chr(ord("a") + k) for k in range(array.shape[1]))
-        for k in range(array.shape[1]):
+        n = array.shape[-1]
+        letters = "xyz" if n <= 3 else "".join(chr(ord("a") + k) for k in range(n))
+        for k in range(n):
             part = f"{name}_{letters[k]}"
-            arrays[part] = array[:, k]
+            arrays[part] = array[..., k]
             if name in arrays.units:
                 arrays.units[part] = arrays.units[name]
             if name in arrays.on_cells:
@@ -338,13 +195,13 @@ def _blank(runs: Runs, first: Arrays) -> Arrays:
         dict(first.units),
         set(first.on_cells),
     )
-    arrays.mesh, arrays.skipped = first.mesh, list(first.skipped)
+    arrays.mesh, arrays.skipped, arrays.steps = first.mesh, list(first.skipped), first.steps
     return arrays
 
 
 def _is_coordinate(name: str, first: Arrays) -> bool:
     """Return whether an array of a run holds coordinates; on a mesh, those of its points alone."""
-    if first.mesh is not None:
+    if first.mesh is not None or first.meshes is not None:
         return name == "points"
     known = name in ("points", "sensors", "coords", "coordinates", "grid")
     return known or (axis_rank(name.lower()) is not None and name != "T")  # T is a temperature
@@ -358,43 +215,73 @@ def _stacked(runs: Runs, found: _Found, max_bytes: Any) -> Arrays:
         f"one run per file: {plural(n, 'file')}, {found.files[0].name} to {found.files[-1].name}"
     )
     lengths = {name: {each[name].shape[:1] for each in contents} for name in first}
+    meshes = [one.mesh for one in contents if one.mesh is not None]
+    apart = bool(meshes) and not all(_same_or_moved(meshes[0], mesh) for mesh in meshes[1:])
     for name in first:
         each = [one[name] for one in contents]
-        if len({one.shape for one in each}) > 1:
+        if apart or len({one.shape for one in each}) > 1:
             arrays.ragged[name] = each
         elif _is_coordinate(name, first) and all(np.array_equal(one, each[0]) for one in each[1:]):
             arrays[name] = each[0]
         else:
             arrays[name] = np.stack(each)
+    if arrays.steps is not None:
+        _add_steps(arrays, contents)
     if arrays.mesh is not None and not arrays.ragged:
-        _add_movement(arrays, [one.mesh for one in contents if one.mesh is not None])
+        _add_movement(arrays, meshes)
     elif arrays.mesh is not None:
-        arrays.mesh = None  # a mesh for each run
+        arrays.mesh, arrays.meshes = None, tuple(meshes)
     if arrays.ragged:
         longest = {shape[0] for shapes in lengths.values() for shape in shapes if shape}
-        arrays.notes.append(f"lengths differ from run to run: {min(longest)} to {max(longest)} values")
+        span = f"{min(longest)} to {max(longest)} values"
+        arrays.notes.append(
+            f"the meshes differ from run to run, {span}"
+            if arrays.meshes
+            else f"lengths differ from run to run: {span}"
+        )
         for name in [name for name in arrays if not _is_coordinate(name, first) and arrays[name].ndim > 1]:
             arrays.ragged[name] = list(arrays.pop(name))
     return arrays
 
 
+def _same_or_moved(first: Mesh, other: Mesh) -> bool:
+    """Return whether nodes correspond: they have the same cells, or are at the same places."""
+    return first.same_cells(other) or np.array_equal(first.nodes, other.nodes)
+
+
+def _add_steps(arrays: Arrays, contents: Sequence[Arrays]) -> None:
+    """Take the steps of each run as an axis of its fields: points are those of the mesh at all times."""
+    first = contents[0]
+    assert first.mesh is not None
+    assert first.steps is not None
+    same = all(np.array_equal(first.steps, one.steps if one.steps is not None else ()) for one in contents)
+    meshes = [one.mesh for one in contents if one.mesh is not None]
+    if not same or arrays.ragged or not all(np.array_equal(m.nodes, first.mesh.nodes) for m in meshes):
+        raise FileError(
+            "runs with time steps need the same mesh and the same times in every run. Bring them to common "
+            "times, or name single steps."
+        )
+    arrays.mesh = replace(first.mesh, times=tuple(first.steps))
+    fields = [name for name in arrays if name != "points"]
+    for name in fields:
+        arrays[name] = arrays[name].reshape(len(contents), -1)
+    on_cells = all(name in arrays.on_cells for name in fields)
+    arrays["points"] = replace(arrays.mesh, on_cells=on_cells).points
+    arrays.columns["points"] = arrays.mesh.axes
+    arrays.notes.append(f"{len(first.steps)} time steps, {first.steps[0]:g} to {first.steps[-1]:g}: an axis")
+
+
 def _add_movement(arrays: Arrays, meshes: Sequence[Mesh]) -> None:
     """Take moving nodes as their mean, and their displacement as components of the outputs."""
-    first = meshes[0]
-    if not all(first.same_cells(mesh) for mesh in meshes[1:]):
-        odd = next(i for i, mesh in enumerate(meshes) if not first.same_cells(mesh))
-        arrays.notes.append(
-            f"the cells of run {odd} differ from those of run 0: values are taken node by node"
-        )
-        arrays.mesh = None
     if arrays["points"].ndim == 2:
         return
+    first = meshes[0]
     nodes = np.stack([mesh.nodes for mesh in meshes])
     mean = nodes.mean(axis=0)
     reference = Mesh(mean, first.cells, moving=True)
     d = np.concatenate([nodes.reshape(-1, nodes.shape[2])])
     varying = [k for k in range(nodes.shape[2]) if np.ptp(d[:, k]) > 0]
-    arrays.mesh = None if arrays.mesh is None else reference
+    arrays.mesh = reference
     arrays["points"] = mean[:, varying]
     arrays.columns["points"] = tuple("xyz"[k] for k in varying)
     for k in varying:
@@ -490,7 +377,7 @@ def _guess_roles(arrays: Arrays, join: Join | None) -> None:
         name for name in (*arrays.ragged, *arrays) if name not in table and not _is_coordinate(name, arrays)
     ]
     fields = [name for name in fields if join is None or name not in join.columns]
-    if arrays.mesh is not None:
+    if arrays.mesh is not None or arrays.meshes is not None:
         on_points = [name for name in fields if name not in arrays.on_cells]
         fields = on_points or fields
     moves = [name for name in fields if name.startswith(f"{DISPLACEMENT}_")]

@@ -146,9 +146,11 @@ def _hdf5(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) ->
 
 
 def _zarr(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> None:
+    """Write zarr; dimensions as in NetCDF have names, so that xarray opens it with coordinates."""
     group = require_extra("zarr").open_group(path, mode="w")
+    dims = _dimensions(arrays, note)
     for name, array in arrays.items():
-        group.create_array(name, data=array, attributes=_unit(name, note))
+        group.create_array(name, data=array, attributes=_unit(name, note), dimension_names=dims[name])
 
 
 def _matlab(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> None:
@@ -161,7 +163,7 @@ def _matlab(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) 
             )
         if array.nbytes >= 1 << 31:
             raise InputError(f"{name} has 2 GiB or more, which this kind of .mat cannot hold. Write .h5.")
-    savemat(path, arrays, do_compression=True)
+    savemat(path, arrays, do_compression=True, oned_as="column")  # a row for each function
 
 
 def _netcdf(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> None:
@@ -169,7 +171,13 @@ def _netcdf(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) 
 
     Axes of a grid that the note names are the dimensions of the outputs.
     """
-    xarray = require_extra("xarray")
+    dims = _dimensions(arrays, note)
+    variables = {name: (dims[name], array, _unit(name, note)) for name, array in arrays.items()}
+    require_extra("xarray").Dataset(variables).to_netcdf(path, engine="h5netcdf")
+
+
+def _dimensions(arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the dimensions of each array."""
     axes = [
         name
         for name in _listed(note.get("roles", {}).get("points"))
@@ -177,22 +185,22 @@ def _netcdf(path: Path, arrays: dict[str, np.ndarray], note: Mapping[str, Any]) 
     ]
     sizes = [len(arrays[name]) for name in axes]
     functions = [n for flag in ("input", "output") for n in _listed(note.get("roles", {}).get(flag))]
-    variables: dict[str, Any] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for name, array in arrays.items():
         if name in axes:
-            variables[name] = ((name,), array, _unit(name, note))
+            found[name] = (name,)
             continue
         label = name.removesuffix("_train").removesuffix("_test")
         if label in functions:
             run = "run" if label == name else f"run_{name[len(label) + 1 :]}"
             own = axes if sizes == list(array.shape[1:]) else [f"{label}_{k}" for k in range(array.ndim - 1)]
-            variables[name] = ((run, *own), array, _unit(label, note))
+            found[name] = (run, *own)
             continue
         dims: list[str] = []
         for n in array.shape:
             dims.append(f"n{n}" + "_" * sum(dim.rstrip("_") == f"n{n}" for dim in dims))
-        variables[name] = (tuple(dims), array)
-    xarray.Dataset(variables).to_netcdf(path, engine="h5netcdf")
+        found[name] = tuple(dims)
+    return found
 
 
 def _columns(arrays: dict[str, np.ndarray], note: Mapping[str, Any]) -> tuple[list[str], np.ndarray]:

@@ -160,7 +160,8 @@ class ELMDeepONet(OperatorEstimator):
             If every function is known at points of its own: a list of arrays (M_i,), or a `Scattered`.
         points : (M, d), or (M,) if d = 1, or (H, W, d) for a grid. May be left out if M = 1, or if inputs and
             outputs have the same shape: then they are taken to live at the same sensors, or, without
-            sensors, on the same uniform grid of the unit cube. For outputs in a list, a list of (M_i, d).
+            sensors, on the same uniform grid of the unit cube. For outputs in a list, a list of (M_i, d). A
+            `Mesh` stands for its points, and errors are then weighted by the volume of its cells.
         sensors : (m, d), where the inputs are known, in any order. If these form a grid of two or more axes,
             the branch sees the inputs as images (N, H, W), as it does if there are as many points and these
             form a grid. `summary` says so.

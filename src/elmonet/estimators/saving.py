@@ -184,6 +184,7 @@ def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> In
 def outputs_to_store(form: OutputForm, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the record of an output form; its arrays go to `arrays`."""
     _keep(arrays, "outputs", points=form.points, sizes=form.sizes, everywhere=form.everywhere)
+    _keep(arrays, "outputs", volumes=form.volumes)
     if form.kept is not None:
         arrays["outputs.kept"] = form.kept.astype(np.uint8)
     _keep_affine(arrays, "outputs", form.box)
@@ -213,6 +214,7 @@ def restored_outputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> O
         exponent=record.get("exponent", 0),
         everywhere=arrays.get("outputs.everywhere"),
         kept=None if kept is None else kept.astype(bool),
+        volumes=arrays.get("outputs.volumes"),
     )
 
 

@@ -96,6 +96,12 @@ class PerComponent(_Wrapper):
         """Compute which columns belong to which component."""
         self.ends_ = np.cumsum([0] + [member.width_ for member in self.members_])
 
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        # All points at once: POD knows its own, and would interpolate to blocks of them. Members make blocks.
+        out = np.empty((len(X), self.width_), self.dtype_)
+        self._write(X, out)
+        return out
+
     def _write(self, X: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0
         component = np.abs(X[:, -1:] - self.levels_).argmin(axis=1)

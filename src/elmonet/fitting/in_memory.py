@@ -122,7 +122,7 @@ def _fit_complete(reused: Reused, training: Training, Z: np.ndarray) -> tuple[Op
         solution = replace(solution, residual=float(residual))
         if solution.error_kind not in LEFT_OUT:
             solution = replace(solution, expected_error=None, error_kind=None, errors=None)
-    if solution.error_kind in LEFT_OUT and (transformed or outputs.components):
+    if solution.error_kind in LEFT_OUT and (transformed or outputs.weighs):
         left_out = solution.left_out().T
         left_out = left_out if weights is None else left_out / weights[:, None]
         errors, each = outputs.errors(left_out, y), outputs.component_errors(left_out, y, counts)

@@ -51,6 +51,8 @@ class OutputForm:
     everywhere : (M', d), all points as given, if some of them have no value in any function: the hole of a
         domain, land in an ocean. `points` are those with values; predictions are NaN at the others.
     kept : (M',), which of these have values.
+    volumes : (M,), what each point stands for if the points are those of a mesh: errors are norms of fields,
+        however fine the mesh is in places. None: all points count alike.
     """
 
     shape: tuple[int, ...]
@@ -66,6 +68,7 @@ class OutputForm:
     exponent: int = 0
     everywhere: np.ndarray | None = None
     kept: np.ndarray | None = None
+    volumes: np.ndarray | None = None
     scattered: ClassVar[bool] = False
 
     @property
@@ -82,9 +85,9 @@ class OutputForm:
         """Return where the outputs are known, in words."""
         c, M = self.components, len(self.points)
         hole = "" if self.everywhere is None else f" of {len(self.everywhere)}; the others never have a value"
-        return (
-            f"{plural(c, 'component')} at {plural(M, 'point')}" if c else f"at {plural(M, 'point')}"
-        ) + hole
+        where = f"{plural(c, 'component')} at {plural(M, 'point')}" if c else f"at {plural(M, 'point')}"
+        mesh = "" if self.volumes is None else " of a mesh; errors are weighted by the volume of its cells"
+        return where + hole + mesh
 
     @property
     def given_points(self) -> np.ndarray:
@@ -96,9 +99,25 @@ class OutputForm:
         """Which of the points as given (M',) have no value in any function; None if there are none."""
         return None if self.kept is None else ~self.kept
 
+    @property
+    def given_volumes(self) -> np.ndarray | None:
+        """What all points as given (M',) stand for, those without values nothing; None without a mesh."""
+        if self.volumes is None or self.kept is None:
+            return self.volumes
+        volumes = np.zeros(len(self.kept))
+        volumes[self.kept] = self.volumes
+        return volumes
+
     def without(self, holes: np.ndarray) -> OutputForm:
         """Return the form of outputs that have no value at some of its points (M',)."""
-        return replace(self, points=self.points[~holes], everywhere=self.points, kept=~holes)
+        volumes = None if self.volumes is None else self.volumes[~holes]
+        own = replace(self, points=self.points[~holes], everywhere=self.points, kept=~holes)
+        return own.on_mesh(volumes)
+
+    def on_mesh(self, volumes: np.ndarray | None) -> OutputForm:
+        """Return the form of outputs whose points stand for these volumes (M,); of none, if all are zero."""
+        known = volumes is not None and len(volumes) == len(self.points) and volumes.any()
+        return replace(self, volumes=volumes if known else None)
 
     # Between the user's arrays and rows
 
@@ -254,7 +273,7 @@ class OutputForm:
         last = self.axis == len(self.shape) - 1
         return (Port("s", (*places, self.components) if last else (self.components, *places)),)
 
-    # Errors, in the user's units: all components together, as in `relative_l2`
+    # Errors, in the user's units: all components together, weighted by volumes, as in `relative_l2`
 
     def reference(self, rows: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray | None:
         """Return the sizes (N,) that errors of operator values are relative to in a solve; None: their own.
@@ -269,9 +288,20 @@ class OutputForm:
             return output_sizes(rows, weights) / self.centre.scale[0]
         return output_sizes(rows, weights) if rows.shape[1] == 1 else None
 
+    @property
+    def weighs(self) -> bool:
+        """Whether places count differently in errors: components by their sizes, points by volumes."""
+        return bool(self.components) or self.volumes is not None
+
+    @property
+    def _roots(self) -> np.ndarray | None:
+        """Square roots (M,) of the volumes, in units of their mean; None if points count alike."""
+        return None if self.volumes is None else np.sqrt(self.volumes / self.volumes.mean())
+
     def in_units(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (N, c M) in the user's units."""
-        return rows if self.sizes is None else rows * np.repeat(self.sizes, rows.shape[1] // len(self.sizes))
+        """Return rows (N, c M) in the user's units, times the square roots of volumes: its norm counts."""
+        rows = rows if self.sizes is None else rows * np.repeat(self.sizes, rows.shape[1] // len(self.sizes))
+        return rows if self._roots is None else rows * np.tile(self._roots, max(1, self.components))
 
     def errors(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the relative error (N,) of operator values z (N, c M) for functions with rows y."""
@@ -283,7 +313,8 @@ class OutputForm:
         """Return the mean relative error of each component (c,) by itself; None without components."""
         if not self.components:
             return None
-        both = (A.reshape(len(A), self.components, -1) for A in (self.values(z) - y, y))
+        root = 1.0 if self._roots is None else self._roots
+        both = (A.reshape(len(A), self.components, -1) * root for A in (self.values(z) - y, y))
         pairs = zip(*(np.moveaxis(A, 1, 0) for A in both), strict=True)
         return np.array(
             [
@@ -567,16 +598,20 @@ def _r2_of_records(predicted: list[np.ndarray], y: Any, sample_weight: Any) -> f
     return float(r2_score(true, found, sample_weight=weights, multioutput="variance_weighted"))
 
 
-def relative_error(predicted: Any, truth: Any) -> float | None:
-    """Return the mean relative error of predictions, or None if truth has another form."""
-    errors = errors_of_functions(predicted, truth)
+def relative_error(predicted: Any, truth: Any, volumes: np.ndarray | None = None) -> float | None:
+    """Return the mean relative error of predictions, or None if truth has another form.
+
+    At the points of a mesh, `volumes` (M,) weigh them.
+    """
+    errors = errors_of_functions(predicted, truth, volumes)
     return None if errors is None or np.isnan(errors).all() else float(np.nanmean(errors))
 
 
-def errors_of_functions(predicted: Any, truth: Any) -> Any:
+def errors_of_functions(predicted: Any, truth: Any, volumes: np.ndarray | None = None) -> Any:
     """Return the relative error of each function (N,), NaN where unknown; None if truth has another form.
 
-    It is that of `relative_l2`, over the values that are known.
+    It is that of `relative_l2`, over the values that are known. `volumes` (M,) weigh common points; those of
+    another number of points are not used.
     """
     if isinstance(truth, dict):
         if not isinstance(predicted, dict) or set(predicted) != set(truth):
@@ -590,7 +625,11 @@ def errors_of_functions(predicted: Any, truth: Any) -> Any:
     if predicted.size != true.size:
         return None
     rows = (len(true), -1)
-    true, residuals = true.reshape(rows), (predicted.reshape(true.shape) - true).reshape(rows)
+    residuals = predicted.reshape(true.shape) - true
+    if volumes is not None and not isinstance(truth, Scattered) and true.shape[1:2] == volumes.shape:
+        root = np.sqrt(volumes).reshape(-1, *[1] * (true.ndim - 2))
+        true, residuals = true * root, residuals * root
+    true, residuals = true.reshape(rows), residuals.reshape(rows)
     known = np.isfinite(true)
     true, residuals = np.where(known, true, 0), np.where(known, residuals, 0)
     if isinstance(truth, Scattered):

@@ -11,6 +11,7 @@ import numpy as np
 
 from elmonet.checks import coordinates, outputs, owned, plain, require_same_grid, weights
 from elmonet.data.dataset import OperatorData
+from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
 from elmonet.forms.groups import Groups, find_groups, given_groups
@@ -114,6 +115,7 @@ def understand(
         where = known_at if len(known_at) == prod(shape) else None
     where = _training_points(where, shape, inputs, y)
     form = find_outputs(y, where, names, np.result_type(rows, y), lift, weight)
+    form = form.on_mesh(points.volumes) if isinstance(points, Mesh) else form
     _warn_of_columns(rows, y, points)
     if (hole := _holes(form, y)) is not None:
         form = form.without(hole)
@@ -153,7 +155,8 @@ def unpacked_data(X: Any, y: Any, points: Any, sensors: Any) -> tuple[Any, Any, 
         return X, y, points, sensors
     if any(given is not None for given in (y, points, sensors)):
         raise InputError("an OperatorData holds outputs, points and sensors: give nothing else but options.")
-    return X.u_train, X.s_train, X.points, X.sensors
+    on_mesh = X.mesh is not None and not isinstance(X.s_train, (list, Scattered))
+    return X.u_train, X.s_train, X.mesh if on_mesh else X.points, X.sensors
 
 
 def points_once(own: Any, points: Any, estimator: str) -> Any:
@@ -164,8 +167,8 @@ def points_once(own: Any, points: Any, estimator: str) -> Any:
 
 
 def place_points(points: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return points (M, d), and the shape (H, W) of the grid if they came as (H, W, d)."""
-    points = plain(points)
+    """Return points (M, d), also those of a mesh; the shape (H, W) of the grid if they came as (H, W, d)."""
+    points = points.points if isinstance(points, Mesh) else plain(points)
     if np.ndim(points) <= 2:
         return points, None
     points = np.asarray(points)
@@ -262,7 +265,9 @@ def _warn_of_columns(X: np.ndarray, y: np.ndarray, points: Any) -> None:
 
     Only where the lengths leave it open: without points, or with as many points as functions.
     """
-    if X.ndim != 2 or y.ndim != 2 or (points is not None and len(y) != y.shape[1]):
+    if isinstance(points, Mesh) or X.ndim != 2 or y.ndim != 2:
+        return
+    if points is not None and len(y) != y.shape[1]:
         return
     if min(*X.shape, *y.shape) < _MIN_SIDE or np.isnan(y).any():
         return

@@ -19,7 +19,8 @@ from elmonet.paper import measure
 from elmonet.paper.figures import BLUE, ORANGE
 from elmonet.paper.models import PROBLEMS, SHORT, printed_row
 from elmonet.paper.tables import TITLES, Table, cell, percent
-from elmonet.plot.axes import bare, coloured
+from elmonet.plot.axes import bare
+from elmonet.plot.fields import coloured
 from elmonet.progress import Progress
 from elmonet.reporting.figures import drawn, require_pictures
 from elmonet.reporting.html import Markup, element, page, picture, table

@@ -2,7 +2,7 @@
 
 from elmonet.plot.bands import band, band_field, calibration, stated_error
 from elmonet.plot.choices import leaderboard, relevance, ridge_path, suspects
-from elmonet.plot.functions import field, parity, prediction
+from elmonet.plot.functions import field, parity, prediction, vectors
 
 __all__ = [
     "band",
@@ -16,4 +16,5 @@ __all__ = [
     "ridge_path",
     "stated_error",
     "suspects",
+    "vectors",
 ]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elmonet.data.mesh import Mesh
 from elmonet.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ _LEGEND_ROW = 1.5  # height of a row of a legend, in font sizes
 _TICK_LABEL = 50.0  # width of a tick label, in points
 _TICKS_AND_LABEL = 36.0  # height of tick labels and axis label, in points
 _MIN_TITLE_LETTERS = 18  # per line; use a smaller font if fewer fit
-_FEWEST_CELLS = 0.7  # part of a grid that must have values, for it to be drawn as a grid
-_VERTICAL = ("y", "z", "lat", "latitude", "height", "depth", "level")  # coordinates that are drawn upwards
 _MAX_ASPECT = 4.0  # sides of a plane that differ by more get different scales
 
 
@@ -54,65 +51,6 @@ def given_or_new(axes: Any, count: int, **settings: Any) -> np.ndarray:
     return new(1, count, **settings) if axes is None else checked_axes(axes, count)
 
 
-def coloured(
-    ax: Axes, points: np.ndarray, values: np.ndarray, mesh: Mesh | None = None, **settings: Any
-) -> Collection:
-    """Draw values (M,) at points (M, 2) by colour, leaving out NaN.
-
-    Points on a grid become cells, white where a point of the grid is missing; the triangles of a mesh are
-    drawn as they are, and other points are triangulated and interpolated linearly.
-    """
-    if mesh is not None and (len(points) == len(mesh.points)) and len(mesh.triangles):
-        return _on_triangles(ax, points, values, mesh, settings)
-    x, y = (np.unique(column) for column in points.T)
-    if _FEWEST_CELLS * len(x) * len(y) <= len(points) == len(np.unique(points, axis=0)):
-        grid = np.full((len(y), len(x)), np.nan)
-        grid[np.searchsorted(y, points[:, 1]), np.searchsorted(x, points[:, 0])] = values
-        return ax.pcolormesh(x, y, grid, shading="nearest", rasterized=True, **settings)
-    known = np.isfinite(values)
-    x, y = points[known].T
-    return ax.tripcolor(x, y, values[known], shading="gouraud", rasterized=True, **settings)
-
-
-def _on_triangles(
-    ax: Any, points: np.ndarray, values: np.ndarray, mesh: Mesh, settings: dict[str, Any]
-) -> Collection:
-    """Draw values at the nodes of a mesh, or of its cells, on its own triangles; without those with NaN."""
-    triangles = mesh.triangles
-    if mesh.on_cells:
-        corners = mesh.nodes[:, mesh.coordinates]
-        corners = corners if np.allclose(mesh.points, points) else corners[:, ::-1]
-        cell = mesh.cell_of_triangles
-        known = np.isfinite(values[cell])
-        return ax.tripcolor(
-            *corners.T, triangles[known], facecolors=values[cell][known], rasterized=True, **settings
-        )
-    known = np.isfinite(values[triangles]).all(axis=1)
-    return ax.tripcolor(
-        *points.T, triangles[known], np.nan_to_num(values), shading="gouraud", rasterized=True, **settings
-    )
-
-
-def coloured_error(
-    ax: Axes, points: np.ndarray, error: np.ndarray, cmap: str, mesh: Mesh | None = None
-) -> Collection:
-    """Draw an error (M,) with a colour range that is symmetric about zero."""
-    largest = float(np.nanmax(np.abs(error))) or 1.0
-    return coloured(ax, points, error, mesh, vmin=-largest, vmax=largest, cmap=cmap)
-
-
-def upright(points: np.ndarray, names: tuple[str, ...] | None) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Return points in the plane and the names of their coordinates, the horizontal one first.
-
-    Grids in files are often (y, x): x is drawn to the right and y upwards all the same.
-    """
-    if names is None or points.shape[1] != 2:
-        return points, names
-    bare = [name.split(" [")[0].lower() for name in names]
-    turned = bare[0] in _VERTICAL and bare[1] not in _VERTICAL
-    return (points[:, ::-1], names[::-1]) if turned else (points, names)
-
-
 def colour_bar_below(axes: list[Axes], drawn: Collection, label: str = "") -> None:
     """Draw a colour bar below some axes, with as many tick labels as fit, and name and unit of its values."""
     room = sum(size(ax)[0] for ax in axes)  # before the bar takes some
@@ -129,7 +67,7 @@ def colour_bar_below(axes: list[Axes], drawn: Collection, label: str = "") -> No
 
 def on_a_plane(axes: np.ndarray, titles: tuple[str, ...], names: tuple[str, ...] | None) -> np.ndarray:
     """Finish axes with coloured fields: titles, ticks, and coordinate names as labels."""
-    x, y = axis_labels(names, 2)
+    x, y = axis_labels(names, 2)[:2]
     for ax, title in zip(axes, titles, strict=True):
         ax.set(xlabel=x, aspect="equal" if _similar_extents(ax) else "auto")
         ax.margins(0)

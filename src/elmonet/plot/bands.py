@@ -15,18 +15,16 @@ from elmonet.plot.axes import (
     bare,
     checked_axes,
     colour_bar_below,
-    coloured,
-    coloured_error,
     few_numbers_on_logarithms,
     given_or_new,
     legend_on_top,
     new,
-    on_a_plane,
     size,
     titled,
-    upright,
 )
-from elmonet.plot.functions import WithBand, draw_on_line, require_dimension, require_plane
+from elmonet.plot.fields import coloured, coloured_error, finish_fields, in_picture
+from elmonet.plot.functions import draw_on_line, require_dimension, require_fields, require_plane
+from elmonet.plot.predicted import WithBand
 from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration
 
@@ -140,14 +138,14 @@ def _draw(ax: Axes, shown: WithBand, centre: Any) -> None:
 
 def on_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
     """Draw the figure of `band_field`."""
-    require_dimension(shown.points, 2, _PLOTS, _OTHERWISE)
+    require_fields(shown.points, shown.mesh, _PLOTS, _OTHERWISE)
+    points, names = in_picture(shown.points, shown.axes)
     instead = "Draw model.interval(u, points=...) against the position on it."
-    require_plane(shown.points, "plot.band_field", instead)
+    require_plane(points, "plot.band_field", instead)
     count = 2 if shown.truth is None else 3
     figure = {"figsize": (3.1 * count, 3.9), "layout": "compressed", "sharex": True, "sharey": True}
     axes = given_or_new(axes, count, **figure)
     half, mesh = (shown.high - shown.low) / 2, shown.mesh
-    points, names = upright(shown.points, shown.axes)
     drawn = [
         coloured(axes[0], points, shown.predicted, mesh, cmap="viridis"),
         coloured(axes[1], points, half, mesh, vmin=0, cmap="cividis"),
@@ -160,7 +158,7 @@ def on_plane(shown: WithBand, axes: Any = None) -> np.ndarray:
     unit = shown.output if "[" in shown.output else ""
     for ax, colours in zip(axes, drawn, strict=True):
         colour_bar_below([ax], colours, unit)
-    return on_a_plane(axes, tuple(titles), names)
+    return finish_fields(axes, tuple(titles), names)
 
 
 def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:

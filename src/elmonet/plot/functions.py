@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +10,7 @@ from elmonet.checks import positive_integer
 from elmonet.data import OperatorData
 from elmonet.data.mesh import Mesh
 from elmonet.errors import InputError
-from elmonet.forms.inputs import count_of, rows_of
-from elmonet.forms.outputs import OutputForm
-from elmonet.forms.training import place_points
+from elmonet.forms.inputs import rows_of
 from elmonet.metrics import relative_l2
 from elmonet.plot.axes import (
     BLUE,
@@ -23,20 +20,16 @@ from elmonet.plot.axes import (
     bare,
     checked_axes,
     colour_bar_below,
-    coloured,
-    coloured_error,
     given_or_new,
     new,
-    on_a_plane,
     titled,
-    upright,
 )
+from elmonet.plot.fields import arrows, coloured, coloured_error, finish_fields, in_picture, is_drawn
+from elmonet.plot.predicted import PredictedFunction, vector_components
 from elmonet.summary import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-HOLDS = {"points": "{:g} % of all values", "function": "{:g} % of functions"}
 
 
 def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None = None) -> Axes:
@@ -63,10 +56,11 @@ def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None =
 
 
 def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> np.ndarray:
-    """Draw the truth, the prediction and their difference for one test function on a plane.
+    """Draw the truth, the prediction and their difference for one test function on a plane or a mesh.
 
-    Truth and prediction share their colours. Values on a full grid are drawn as cells; between
-    scattered points they are interpolated linearly.
+    Truth and prediction share their colours. Values on a grid are drawn as cells, white where there is none;
+    those on a mesh on its own cells, of solids on their surface; between scattered points they are
+    interpolated linearly.
 
     Parameters
     ----------
@@ -83,13 +77,79 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
     ------
     InputError : if the points are not on a plane, or the model was fitted to other data.
     """
-    truth, predicted, name = _test_function(model, data, index, dimension=2)
+    on_surface = data.mesh is not None and is_drawn(data.mesh, data.points) and data.points.shape[1] == 3
+    truth, predicted, name = _test_function(model, data, index, dimension=3 if on_surface else 2)
     labels = data.labels
     more: dict[str, Any] = {
         "mesh": data.mesh,
         "label": labels.with_unit(data.output) if labels.units.get(data.output) else "",
     }
     return compare_on_plane(data.points, truth, predicted, name, labels.axes_with_units, axes, **more)
+
+
+def vectors(
+    model: Any,
+    u: Any,
+    s: Any = None,
+    index: int = 0,
+    axes: Any = None,
+    *,
+    name: str,
+    points: Any = None,
+) -> np.ndarray:
+    """Draw a vector field on a plane or a mesh: its length by colour, and arrows.
+
+    Parameters
+    ----------
+    model : fitted model with components such as velocity_x and velocity_y.
+    u, s : input functions, and their outputs in the shape of predictions; None: not known.
+    index : which of them.
+    axes : an axis to draw in, or three if s is given; None: a new figure.
+    name : of the vector: "velocity".
+    points : where to predict; by default the training points.
+
+    Returns
+    -------
+    Array of the axes: the prediction; if s is given, truth, prediction and the length of the error.
+
+    Raises
+    ------
+    InputError : if there is no such vector, or the points are not on a plane.
+    """
+    parts = vector_components(model, name)
+    each = [PredictedFunction.of(model, u, s, index, points, part) for part in parts]
+    where, mesh = each[0].points, each[0].mesh
+    require_fields(where, mesh, ("plot.prediction", "plot.vectors"), "Draw one component on a plane of it.")
+    flat, names = in_picture(where, model.labels_.axes_with_units)
+    predicted = np.column_stack([one.predicted for one in each])
+    truth = None if s is None else np.column_stack([one.truth for one in each if one.truth is not None])
+    shown = [predicted] if truth is None or truth.shape != predicted.shape else [truth, predicted]
+    count = 3 if len(shown) > 1 else 1
+    figure = {"figsize": (3.1 * count, 3.9), "layout": "compressed", "sharex": True, "sharey": True}
+    axes = given_or_new(axes, count, **figure)
+    top = float(np.nanmax([np.linalg.norm(own, axis=1) for own in shown])) or 1.0
+    scale, drawn = None, []
+    for ax, own in zip(axes, shown, strict=False):
+        length = np.linalg.norm(own, axis=1)
+        drawn.append(coloured(ax, flat, length, mesh, vmin=0, vmax=top, cmap="viridis"))
+        scale = arrows(ax, flat, _in_picture_vectors(own, where, flat), mesh, scale)
+    label = model.labels_.with_unit(parts[0]).replace(parts[0], f"|{name}|", 1)
+    colour_bar_below(list(axes[: len(shown)]), drawn[0], label)
+    title = f"{each[0].name.partition(',')[0]}, {name}"
+    if len(shown) == 1:
+        return finish_fields(axes, (f"{title}: prediction",), names)
+    missed = np.linalg.norm(predicted - shown[0], axis=1)
+    colour_bar_below([axes[2]], coloured(axes[2], flat, missed, mesh, vmin=0, cmap="cividis"))
+    error = _relative_error(predicted.ravel(), shown[0].ravel())
+    return finish_fields(axes, (f"{title}: truth", "prediction", f"error (relative: {error})"), names)
+
+
+def _in_picture_vectors(vectors: np.ndarray, points: np.ndarray, flat: np.ndarray) -> np.ndarray:
+    """Return vectors (M, d) as they are seen in the picture, (M, 2), in which points became flat."""
+    if vectors.shape[1] == 3 or points.shape[1] == 3:
+        space = np.column_stack([vectors, np.zeros((len(vectors), 3 - vectors.shape[1]))])
+        return in_picture(space, None)[0]
+    return vectors if np.array_equal(points, flat) else vectors[:, ::-1]
 
 
 def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
@@ -178,7 +238,7 @@ def compare_on_plane(
 
     On a mesh, if there is one; `label` is name and unit of the values.
     """
-    points, names = upright(points, names)
+    points, names = in_picture(points, names)
     require_plane(points, "plot.field", "Give points (M, 1), the position on it, and use plot.prediction.")
     axes = given_or_new(axes, 3, figsize=(9.3, 3.9), layout="compressed", sharex=True, sharey=True)
     both = np.stack([truth, predicted])
@@ -189,7 +249,7 @@ def compare_on_plane(
     colour_bar_below(list(axes[:2]), values, label)
     colour_bar_below([axes[2]], errors)
     titles = (f"{name}: truth", "prediction", f"error (relative: {_relative_error(predicted, truth)})")
-    return on_a_plane(axes, titles, names)
+    return finish_fields(axes, titles, names)
 
 
 def draw_on_line(
@@ -212,6 +272,12 @@ def require_dimension(points: np.ndarray, dimension: int, plots: tuple[str, str]
     if d != dimension:
         hint = f"Use {plots[d - 1]}." if d <= len(plots) else otherwise
         raise InputError(f"this plot needs points (M, {dimension}), got {points.shape}. {hint}")
+
+
+def require_fields(points: np.ndarray, mesh: Mesh | None, plots: tuple[str, str], otherwise: str) -> None:
+    """Raise unless values at points can be drawn by colour: on a plane, or on the surface of a mesh."""
+    if points.shape[1] != 3 or not is_drawn(mesh, points):
+        require_dimension(points, 2, plots, otherwise)
 
 
 def require_plane(points: np.ndarray, plot: str, instead: str) -> None:
@@ -248,163 +314,3 @@ def _test_function(
 
 def _relative_error(predicted: np.ndarray, truth: np.ndarray) -> str:
     return f"{relative_l2(predicted[None], truth[None]):.2g}"
-
-
-@dataclass(frozen=True)
-class WithBand:
-    """One component of one function at points (M, d): its prediction, band and truth, (M,) each.
-
-    truth : NaN where it is not known; None: nowhere.
-    name : which function, and which component.
-    holds : coverage of the band, as text.
-    axes : names of the coordinates, if they are known.
-    output : name of the output function, with its unit.
-    mesh : mesh that the points belong to.
-    """
-
-    points: np.ndarray
-    predicted: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    truth: np.ndarray | None
-    name: str
-    holds: str
-    axes: tuple[str, ...] | None = None
-    output: str = "s"
-    mesh: Mesh | None = None
-
-    @classmethod
-    def of(
-        cls, model: Any, u: Any, s: Any, index: int, coverage: float, of: str, points: Any, component: Any
-    ) -> WithBand:
-        """Predict one of the functions u, with outputs s if these are known."""
-        if not hasattr(model, "interval"):
-            raise InputError(f"this plot needs a model with bands, such as ELMDeepONet; got {model!r}.")
-        function = PredictedFunction.of(model, u, s, index, points, component)
-        ends = model.interval(_one_function(u, index), coverage, of, points)
-        low, high = (function.component(end) for end in ends)
-        holds = HOLDS[of].format(100 * coverage)
-        shown = cls(function.points, function.predicted, low, high, function.truth, function.name, holds)
-        labels = model.labels_
-        here = points is None and labels.mesh is not None and not labels.mesh.moving
-        return replace(shown, axes=labels.axes_with_units, mesh=labels.mesh if here else None)
-
-    @property
-    def known(self) -> np.ndarray:
-        """Where the truth is known, (M,)."""
-        return np.zeros(len(self.points), bool) if self.truth is None else np.isfinite(self.truth)
-
-    @property
-    def outside(self) -> np.ndarray:
-        """Where the truth is known and outside the band, (M,)."""
-        if self.truth is None:
-            return np.zeros(len(self.points), bool)
-        return (self.truth < self.low) | (self.truth > self.high)
-
-    @property
-    def error(self) -> float | None:
-        """Relative error over the points where the truth is known."""
-        if self.truth is None:
-            return None
-        return relative_l2(self.predicted[None, self.known], self.truth[None, self.known])
-
-    @property
-    def found(self) -> str:
-        """Error and coverage as text; empty if the truth is not known."""
-        out = int(self.outside.sum())
-        inside = f"{out} of {self.known.sum()} outside" if out else "all inside"
-        return "" if self.error is None else f"relative error {self.error:.2g}, {inside}"
-
-
-@dataclass(frozen=True)
-class PredictedFunction:
-    """One component of one function at points (M, d): prediction (M,), and truth (M,) or None.
-
-    number, label : of the component; the label is empty if there is only one.
-    """
-
-    points: np.ndarray
-    predicted: np.ndarray
-    truth: np.ndarray | None
-    index: int
-    number: int
-    label: str
-    outputs: OutputForm
-
-    @classmethod
-    def of(
-        cls, model: Any, u: Any, s: Any, index: int, points: Any, component: Any, option: str = "component"
-    ) -> PredictedFunction:
-        """Predict one of the functions u, with outputs s if these are known.
-
-        The component is a name or a number; messages name the `option` that it was given by.
-        """
-        predicted = model.predict(_one_function(u, index), points=points)
-        outputs: OutputForm = model.outputs_
-        where = outputs.given_points if points is None else outputs.checked_points(place_points(points)[0])
-        number, label = _component(outputs, component, option)
-        values = _values(predicted, outputs, number, len(where))
-        truth = None if s is None else _truth(s, index, predicted, outputs, number, len(where))
-        return cls(where, values, truth, index, number, label, outputs)
-
-    @property
-    def name(self) -> str:
-        """Function and component as text."""
-        return f"function {self.index}" + (f", {self.label}" if self.label else "")
-
-    def component(self, values: Any) -> np.ndarray:
-        """Return this component (M,) of values in the shape of a prediction."""
-        return _values(values, self.outputs, self.number, len(self.points))
-
-
-def _one_function(u: Any, index: int) -> Any:
-    """Return one input function as a batch of one."""
-    if positive_integer(index, "index", minimum=0) >= count_of(u):
-        raise InputError(f"index must be below the number of functions, {count_of(u)}; got {index}.")
-    return rows_of(u, slice(index, index + 1))
-
-
-def _component(outputs: OutputForm, wanted: Any, option: str) -> tuple[int, str]:
-    """Return number and label of a component that is given by name or number."""
-    names = [str(i) for i in range(max(1, outputs.components))] if outputs.names is None else outputs.names
-    chosen = names[0] if wanted is None else str(wanted)
-    if chosen not in names and chosen.isdecimal() and int(chosen) < len(names):
-        chosen = names[int(chosen)]
-    if chosen not in names:
-        those = f"are {', '.join(names)}" if len(names) > 1 else f"is only one: remove {option}"
-        raise InputError(f"there is no component {wanted!r}; there {those}.")
-    label = f"component {chosen}" if chosen.isdecimal() else chosen
-    return names.index(chosen), label if len(names) > 1 else ""
-
-
-def _values(values: Any, outputs: OutputForm, number: int, n: int) -> np.ndarray:
-    """Return one component (n,) of what a model predicts for one function."""
-    if isinstance(values, dict):
-        values = list(values.values())[number]
-    elif outputs.axis is not None:
-        last = outputs.axis == len(outputs.shape) - 1
-        values = np.asarray(values)[0].take(number, axis=-1 if last else 0)
-    if np.size(values) != n:
-        raise InputError(f"the model predicts {np.size(values)} values at {n} points: give points=(M, d).")
-    return np.asarray(values, float).ravel()
-
-
-def _truth(s: Any, index: int, predicted: Any, outputs: OutputForm, number: int, n: int) -> np.ndarray | None:
-    """Return one component (n,) of the outputs, or None if all are NaN; s may be that component alone."""
-    if count_of(s) <= index:
-        raise InputError(f"there are {count_of(s)} output functions, and function {index} is asked for.")
-    own = rows_of(s, slice(index, index + 1))
-    if isinstance(own, dict):
-        if not isinstance(predicted, dict) or set(own) != set(predicted):
-            raise InputError(f"the outputs have the components {', '.join(own)}, and the model has others.")
-        truth = _values({name: own[name] for name in predicted}, outputs, number, n)
-    elif np.size(own) == n:
-        truth = np.asarray(own, float).ravel()
-    elif isinstance(predicted, dict) or np.size(own) != np.size(predicted):
-        raise InputError(
-            f"the outputs s hold {np.size(own)} values for one function, and {n} points are drawn. Give "
-            "outputs in the shape of predictions, at the same points."
-        )
-    else:
-        truth = _values(np.reshape(own, np.shape(predicted)), outputs, number, n)
-    return truth if np.isfinite(truth).any() else None

@@ -16,7 +16,7 @@ from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm, by_name, relative_error
 from elmonet.forms.training import Training
 from elmonet.metrics import function_norms, output_sizes
-from elmonet.plot.functions import HOLDS, WithBand
+from elmonet.plot.predicted import HOLDS, WithBand, moved_mesh
 from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration, Validation
 from elmonet.uncertainty.error_estimate import ErrorEstimate
@@ -43,6 +43,7 @@ class Shown:
     calibration : of bands from one half of these functions on the other; None if there are too few.
     axes : names of the coordinates, with their units.
     mesh : mesh that the functions belong to.
+    labels : names and units of the components, if the data have any.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Shown:
     calibration: Calibration | None
     axes: tuple[str, ...] | None = None
     mesh: Mesh | None = None
+    labels: tuple[str, ...] = ()
 
     def count(self, n: int) -> str:
         """Return n of these functions in words: "20 training functions, left out"."""
@@ -139,7 +141,8 @@ def report_data(estimator: Any) -> ReportData:
 def evaluate(estimator: Any, X: Any, y: Any, points: Any = None) -> TestScore:
     """Return how a model does on functions with known outputs, at its training points or at others."""
     where = y if isinstance(y, Scattered) else points
-    error = relative_error(estimator.predict(X, points=where), y)
+    volumes = estimator.outputs_.given_volumes if where is None else None
+    error = relative_error(estimator.predict(X, points=where), y, volumes)
     try:
         calibration = estimator.calibration(X, y)
     except InputError:  # without error bars, or at other points
@@ -171,15 +174,23 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
     """Return what a report shows of functions that a fit has not seen, with the labels of the data."""
     labels = labels or Labels()
     names = outputs.names or labels.components or (labels.output or "s",)
-    mesh = None if labels.mesh is None or labels.mesh.moving or outputs.kept is not None else labels.mesh
+    mesh = None if outputs.kept is not None else labels.mesh
     truth, predicted, own_points = validation.truth, validation.predicted, validation.points
     c, R = max(1, outputs.components), truth.shape[1]
     component = np.repeat(np.arange(c), R // c) if own_points is None else np.arange(R) % c
     units = np.ones(R) if outputs.sizes is None else outputs.sizes[component]
     residuals = np.nan_to_num(predicted - truth)
-    errors = function_norms(residuals * units) / output_sizes(np.nan_to_num(truth) * units)
+    scaled = (residuals, np.nan_to_num(truth))
+    if own_points is None:
+        missed, true = map(outputs.in_units, scaled)
+    else:
+        missed, true = (A * units for A in scaled)
+    errors = function_norms(missed) / output_sizes(true)
     order, known = np.argsort(errors, kind="stable"), np.isfinite(truth)
     holds = HOLDS["function"].format(100 * validation.coverage)
+
+    def called(k: int) -> str:
+        return labels.with_unit(names[k] if k < len(names) else "s")
 
     def example(i: int, name: str) -> tuple[WithBand, ...]:
         parts = []
@@ -189,8 +200,15 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
             where = points[own - k * len(points)] if own_points is None else points[own]
             rows = (predicted[i], *validation.band(i), truth[i])
             value, low, high, true = (A[own] * units[own] for A in rows)
-            called = labels.with_unit(names[k] if k < len(names) else "s")
-            shown = WithBand(where, value, low, high, true, name, holds, labels.axes_with_units, called, mesh)
+            drawn = mesh if own_points is None and len(where) == len(outputs.points) else None
+            if drawn is not None and drawn.moving:  # on the mesh as it is predicted
+                each = (predicted[i] * units).reshape(c, -1)
+                moves = {n: each[j][None] for j, n in enumerate(names)}
+                drawn = moved_mesh(drawn, moves)
+                where = drawn.points
+            shown = WithBand(
+                where, value, low, high, true, name, holds, labels.axes_with_units, called(k), drawn
+            )
             parts.append(shown)
         return tuple(part for part in parts if len(part.points))
 
@@ -214,6 +232,7 @@ def shown_of(validation: Validation, outputs: OutputForm, labels: Labels | None 
         validation.calibration,
         labels.axes_with_units,
         mesh,
+        tuple(map(called, range(c))) if labels.output or labels.components else (),
     )
 
 

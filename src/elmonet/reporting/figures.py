@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elmonet.data.mesh import Mesh
 from elmonet.errors import MissingExtra
 from elmonet.plot.axes import (
     BLUE,
@@ -15,17 +16,15 @@ from elmonet.plot.axes import (
     ORANGE,
     bare,
     colour_bar_below,
-    coloured,
-    coloured_error,
     few_numbers_on_logarithms,
-    on_a_plane,
     size,
     titled,
-    upright,
 )
 from elmonet.plot.bands import calibration as draw_calibration
 from elmonet.plot.bands import on_a_line, stated_error
-from elmonet.plot.functions import WithBand, parity
+from elmonet.plot.fields import coloured, coloured_error, finish_fields, in_picture, is_drawn
+from elmonet.plot.functions import parity
+from elmonet.plot.predicted import WithBand
 from elmonet.reporting.data import Shown, TestScore
 from elmonet.reporting.html import Markup, element, picture, table
 from elmonet.summary import plural
@@ -112,7 +111,7 @@ def layers(records: Sequence[dict[str, Any]]) -> bytes:
 
 def function(shown: WithBand) -> bytes:
     """Draw one component of one function: truth, prediction and band."""
-    kind = _kind(shown.points)
+    kind = _kind(shown.points, shown.mesh)
     if kind == "line":
         return drawn(lambda axes: on_a_line(shown, *axes), 2, 1, 5.5, 4.4, sharex=True, height_ratios=(2, 1))
     if kind == "plane":
@@ -126,12 +125,13 @@ def domain(shown: Shown, component: int) -> bytes:
     places, typical = shown.places, shown.typical[:, component]
     known = np.isfinite(typical)
     places, typical = places[known], typical[known]
-    if _kind(places) == "plane" and not shown.own_points:
-        where, names = upright(places, shown.axes)
+    if _kind(places, shown.mesh) == "plane" and not shown.own_points:
+        where, names = in_picture(places, shown.axes)
+        label = shown.labels[component] if component < len(shown.labels) else ""
 
         def draw(ax: Axes) -> None:
-            colour_bar_below([ax], coloured(ax, where, typical, shown.mesh, vmin=0, cmap="cividis"))
-            on_a_plane(np.array([ax]), ("root mean square of the error",), names)
+            colour_bar_below([ax], coloured(ax, where, typical, shown.mesh, vmin=0, cmap="cividis"), label)
+            finish_fields(np.array([ax]), ("root mean square of the error",), names)
 
         return one(draw, 4.4, 4.6)
     d = places.shape[1]
@@ -145,8 +145,10 @@ def domain(shown: Shown, component: int) -> bytes:
     return drawn(each, 1, d, max(5.5, 3.2 * d), 3.2, sharey=True)
 
 
-def _kind(points: np.ndarray) -> str:
-    """Return how values at points (M, d) are drawn: on a line, on a plane, or as values alone."""
+def _kind(points: np.ndarray, mesh: Mesh | None) -> str:
+    """Return how values at points (M, d) are drawn: on a line, on a plane or surface, or as values alone."""
+    if points.shape[1] == 3 and is_drawn(mesh, points):
+        return "plane"
     M, d = points.shape
     if d == 1 and M > 1:
         return "line"
@@ -158,7 +160,7 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
     """Draw truth and prediction in the same colours, the error with dots outside the band, and the band."""
     assert shown.truth is not None
     both, mesh = np.concatenate([shown.truth, shown.predicted]), shown.mesh
-    points, names = upright(shown.points, shown.axes)
+    points, names = in_picture(shown.points, shown.axes)
     colours = {"vmin": both.min(), "vmax": both.max(), "cmap": "viridis"}
     panels = (
         coloured(axes[0], points, shown.truth, mesh, **colours),
@@ -170,7 +172,7 @@ def _plane(shown: WithBand, axes: np.ndarray) -> None:
     for ax, panel in zip(axes, panels, strict=True):
         colour_bar_below([ax], panel, shown.output if shown.output != "s" else "")
     titles = (f"{shown.name}: truth", "prediction", f"error: {shown.found}", f"half width, {shown.holds}")
-    on_a_plane(axes, titles, names)
+    finish_fields(axes, titles, names)
 
 
 def _values(shown: WithBand, ax: Axes) -> None:

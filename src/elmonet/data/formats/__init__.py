@@ -6,7 +6,17 @@ import os
 import warnings
 from pathlib import Path
 
-from elmonet.data.formats import frames, hdf5, matlab, mesh, numpy_files, text, torch_file, zarr_group
+from elmonet.data.formats import (
+    frames,
+    hdf5,
+    matlab,
+    mesh,
+    numpy_files,
+    openfoam,
+    text,
+    torch_file,
+    zarr_group,
+)
 from elmonet.data.formats.registry import data_endings, find_reader, register_reader
 from elmonet.data.lazy import Arrays
 from elmonet.data.limits import SizeLimit, reading
@@ -19,6 +29,7 @@ _ = (
     matlab,
     mesh,
     numpy_files,
+    openfoam,
     text,
     torch_file,
     zarr_group,
