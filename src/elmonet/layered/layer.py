@@ -228,23 +228,13 @@ class NormalEquations:
 def choose_ridge(fitted: NormalEquations, held_out: NormalEquations) -> tuple[np.ndarray, float]:
     """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha."""
     best: tuple[float, Any, float] = (np.inf, None, 1.0)
-
-    def squared_error(alpha: float) -> float:
-        nonlocal best
+    for alpha in _ALPHAS[::-1]:
         c = fitted.solve(alpha)
         squared = np.inf if c is None else held_out.squared_residual(c)
         if squared < best[0]:
-            best = squared, c, alpha
-        return squared
-
-    for alpha in _ALPHAS[::-1].tolist():
-        if squared_error(alpha) > _RISING * best[0]:
+            best = squared, c, float(alpha)
+        elif squared > _RISING * best[0]:
             break
-    # The candidates are a factor of 100 apart: look between the best and its neighbours.
-    least, _, coarse = best
-    smaller = coarse > _ALPHAS[0] and squared_error(coarse / 10) < least
-    if not smaller and coarse < _ALPHAS[-1]:
-        squared_error(coarse * 10)
     return best[1], best[2]
 
 
