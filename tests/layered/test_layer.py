@@ -97,6 +97,24 @@ def test_coefficients_are_those_of_least_squares():
     assert alpha > 1e-3  # nothing but noise
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-3, 0.1, 3.0])
+def test_the_ridge_is_the_best_of_all_candidates(noise, monkeypatch):
+    # Nearly collinear features, whose small directions hold nothing but noise.
+    turn = np.linalg.qr(RNG.standard_normal((30, 30)))[0]
+    Phi = RNG.standard_normal((60, 30)) * np.geomspace(1, 1e-4, 30) @ turn
+    t = Phi @ RNG.standard_normal((30, 1)) + noise * RNG.standard_normal((60, 1))
+    sums = [NormalEquations.empty(30, 1) for _ in range(2)]
+    for own, rows in zip(sums, (slice(0, 40), slice(40, 60)), strict=True):
+        own.add(np.ascontiguousarray(Phi[rows].T), t[rows].T)
+    solved = {alpha: sums[0].solve(alpha) for alpha in module._ALPHAS}
+    errors = {a: sums[1].squared_residual(c) for a, c in solved.items() if c is not None}
+    counted, solve = [], NormalEquations.solve
+    monkeypatch.setattr(NormalEquations, "solve", lambda own, a: counted.append(a) or solve(own, a))
+    _, alpha = choose_ridge(*sums)
+    assert errors[alpha] == min(errors.values())
+    assert len(counted) < len(module._ALPHAS)
+
+
 def test_symmetries_are_their_own_inverses():
     fields = RNG.standard_normal((2, 1, 5, 5))
     found = symmetries_of(periodic_grid(5, 5))

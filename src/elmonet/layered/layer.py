@@ -20,7 +20,7 @@ from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
 
 _ALPHAS = 10.0 ** np.arange(-13, 0, 2)  # candidates for the ridge, relative to a feature's own size
-_RISING = 1.02  # smaller alphas are not tried once the error exceeds the least one by this factor
+_RISING = 1.02  # further alphas are not tried once the error exceeds the least one by this factor
 _BLOCK = 4_000_000  # entries of a block of features, in each thread
 UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
 _SAME_POINTS = 64  # functions that are fitted at the same random points
@@ -226,14 +226,22 @@ class NormalEquations:
 
 
 def choose_ridge(fitted: NormalEquations, held_out: NormalEquations) -> tuple[np.ndarray, float]:
-    """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha."""
+    """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha.
+
+    The error falls and then rises with alpha: smaller alphas than the middle one are tried first, and larger
+    ones only if none of these is better. Each costs a Cholesky factor.
+    """
     best: tuple[float, Any, float] = (np.inf, None, 1.0)
-    for alpha in _ALPHAS[::-1]:
-        c = fitted.solve(alpha)
-        squared = np.inf if c is None else held_out.squared_residual(c)
-        if squared < best[0]:
-            best = squared, c, float(alpha)
-        elif squared > _RISING * best[0]:
+    middle = len(_ALPHAS) // 2
+    for alphas in (_ALPHAS[middle::-1], _ALPHAS[middle + 1 :]):
+        for alpha in alphas:
+            c = fitted.solve(alpha)
+            squared = np.inf if c is None else held_out.squared_residual(c)
+            if squared < best[0]:
+                best = squared, c, float(alpha)
+            elif squared > _RISING * best[0]:
+                break
+        if best[2] < _ALPHAS[middle]:
             break
     return best[1], best[2]
 
