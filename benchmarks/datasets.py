@@ -23,7 +23,7 @@ PROBLEMS = PAPER | {
     "burgers_steps": problems.burgers_steps,
     "darcy_two_valued": problems.darcy_two_valued,
 }
-LARGE = {  # minutes to make
+LARGE = {  # minutes to make: kept in the folder with the data files
     "darcy_two_valued_85": partial(problems.darcy_two_valued, 1000, 100, n_points=85, n_cells=420),
     "navier_stokes_steps": problems.navier_stokes_steps,
 }
@@ -38,9 +38,14 @@ def file_names(folder):
 
 def load(name, folder):
     """Return a data set, or the reason why it is left out."""
-    if made := (PROBLEMS | LARGE).get(name):
+    if made := PROBLEMS.get(name):
         return made()
-    with np.load(Path(folder) / f"{name}.npz") as file:
+    path = Path(folder or ".") / f"{name}.npz"
+    if name in LARGE and not path.exists():
+        data = LARGE[name]()
+        arrays = {key: getattr(data, key) for key in ("u_train", "s_train", "u_test", "s_test")}
+        np.savez(path, **arrays, x=data.sensors, y=data.points)
+    with np.load(path) as file:
         arrays = {key: file[key] for key in file.files}
     if "u_train" in arrays:
         u, s, u_test, s_test = (

@@ -2,13 +2,18 @@
 
     python benchmarks/layers.py [--data FOLDER] [--datasets burgers] [--only FNO] [--longer burgers]
 
-`AutoELMDeepONet` with default settings, measured after each layer, with the seconds of every choice. The FNO
+`AutoELMDeepONet` with default settings, measured after each layer, with the seconds of every choice, those of
+the processors, and the load of the machine before: where that is not near 0, seconds are to be taken again. A
+prediction of 100 functions is compared with the bare matrix products and transforms in it. The FNO
 (neuraloperator) and the DeepONet (DeepXDE) are trained for the same seconds, the FNO with a cosine schedule
 that ends with them, on the data sets of --longer also for ten times as long; they are left out where they
-cannot be imported. --datasets darcy_two_valued_85 navier_stokes_steps are made in minutes, and so not among
-the default ones. Written to benchmarks/results/layers.json.
+cannot be imported, and keep their last results with --only layers. --datasets darcy_two_valued_85
+navier_stokes_steps are made in minutes, and so not among the default ones; they are kept in the folder of
+--data, or in this one. Written to benchmarks/results/layers.json.
 """
 
+import os
+import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -16,15 +21,29 @@ from functools import partial
 import datasets
 import numpy as np
 import rivals
-from harness import RESULTS, fit_auto, option_parser, read_results, test_error, timed, write_results
+from harness import (
+    RESULTS,
+    fit_auto,
+    medians_in_turn,
+    option_parser,
+    peak_gib,
+    read_results,
+    test_error,
+    timed,
+    write_results,
+)
 
 from elmonet import relative_l2
 from elmonet.layered import LayeredELMDeepONet
+from elmonet.layered.layer import UPDATED as TOGETHER
+from elmonet.layered.layer import in_threads
 
 OUT = RESULTS / "layers.json"
 GENERATED = ("burgers", "darcy_two_valued", "burgers_steps")
 FILES = ("neuralop_darcy_small", "torchphysics_diffusion2d")
+RIVALS = ("FNO", "DeepONet")
 LONGER = 10  # FNO training time with --longer, as a multiple of ours
+PREDICTED = 100  # functions
 
 
 def layers(data):
@@ -41,6 +60,40 @@ def layers(data):
         shorter = LayeredELMDeepONet()._adopt(replace(found, chain=chain))
         rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(shorter, data)})
     return auto, rows
+
+
+def prediction(model, data):
+    """Return the seconds of a prediction of 100 functions, and of the bare products and transforms in it."""
+    if not isinstance(model, LayeredELMDeepONet):
+        return {}
+    chain, u = model._fitted().chain, data.u_test[:PREDICTED]
+    seconds, bare = medians_in_turn([partial(model.predict, u), partial(bare_products, chain, len(u))], 3)
+    return {"functions": len(u), "seconds": seconds, "bare": bare}
+
+
+def bare_products(chain, n):
+    """Multiply matrices and transform fields of the shapes that a prediction of n functions needs."""
+    for layer in chain.layers:
+        features, settings, M = layer.features, layer.features.settings, layer.features.training.size
+        dtype = np.float32 if layer.single else np.float64
+        (columns, width, *_), (of_u, of_s) = features.counts, features._factors
+        components = layer.coefficients.shape[1]
+        c = components * (1 + len(settings.kernels))
+        sizes = [(width + settings.patterns, columns), (c, columns), (c, width), (c, of_u)]
+        sizes += [(of_s, of_u)] * c
+        block, images = max(1, TOGETHER // M), 1 + len(layer.images)
+        pairs = [(np.ones((a, b), dtype), np.ones((b, block * M), dtype)) for a, b in sizes if a * b]
+        field = np.ones((components, block, *features.training.shape), dtype)
+
+        def work(
+            _, pairs=pairs, field=field, kernels=settings.kernels, images=images, grid=features.training
+        ):
+            for one, other in pairs:
+                np.matmul(one, other)
+            for kernel in kernels:
+                kernel(field, grid)
+
+        in_threads(work, range(0, n, block))
 
 
 def finer(model, path):
@@ -80,8 +133,12 @@ def main():
     results = read_results(arguments.out, {})
     for name in arguments.datasets or [*GENERATED, *(FILES if arguments.data else ())]:
         data = datasets.load(name, arguments.data)
+        load, begin = os.getloadavg()[0], time.process_time()
         model, rows = layers(data)
         row = {"functions": len(data.u_train), "points": len(data.points), "layers": rows}
+        row |= {"cpu_seconds": time.process_time() - begin, "load": load, "peak_gib": peak_gib()}
+        row["prediction"] = prediction(model.best_model_, data)
+        row |= {method: results[name][method] for method in RIVALS if method in results.get(name, {})}
         row["expected"] = model.expected_error_
         if name == "neuralop_darcy_small":  # the same model, on the finer grid of the file
             row["finer"] = finer(model, arguments.data / f"{name}.npz")
@@ -89,7 +146,7 @@ def main():
         for k, r in enumerate(rows):
             print(f"{name:<26}layer {k}  {100 * r['error']:.3f} %  {r['seconds']:.1f} s", flush=True)
         seconds = rows[-1]["seconds"]
-        wanted = arguments.only or ("FNO", "DeepONet")
+        wanted = arguments.only or RIVALS
         if "FNO" in wanted:
             row["FNO"] = [
                 {"seconds": t, "error": rival("neuraloperator FNO", data, t)}

@@ -90,10 +90,13 @@ def layers():
         "DeepONet": ("^:", "DeepONet"),
     }
     results = tables.layers_results()
-    figure, axes = plt.subplots(2, 3, figsize=(11, 6), constrained_layout=True)
+    columns = (len(results) + 2) // 2  # and one for the rollout
+    figure, axes = plt.subplots(2, columns, figsize=(11 / 3 * columns, 6), constrained_layout=True)
     axes = axes.ravel()
     for ax, (name, row) in zip(axes, results.items(), strict=False):
         for method, (style, label) in styles.items():
+            if method not in row:
+                continue
             seconds, errors = ([run[key] for run in row[method]] for key in ("seconds", "error"))
             ax.loglog(seconds, [100 * error for error in errors], style, label=label, markersize=5)
         ax.set(title=tables.LAYERS_TITLES[name], xlabel="seconds on 2 cores", ylabel="error in %")

@@ -14,7 +14,10 @@ LAYERS_TITLES = {
     "darcy_two_valued": "two-valued Darcy",
     "torchphysics_diffusion2d": "diffusion, 64 x 64 (file)",
     "burgers_steps": "Burgers, one time step",
+    "darcy_two_valued_85": "two-valued Darcy, 85 x 85",
+    "navier_stokes_steps": "Navier-Stokes, one time step",
 }
+BUSY = 0.5  # load of the machine before a run, above which its seconds are too many
 SUGGEST_TITLES = {
     "ode": "nonlinear ODE",
     "darcy": "Darcy",
@@ -35,28 +38,33 @@ LIMITS_COLUMNS = {  # the first column of each table of docs/when-not.md
 def layers_results():
     """Return the results of benchmarks/layers.py in the order of the table."""
     results = load_results("layers")
-    return {name: results[name] for name in LAYERS_TITLES}
+    return {name: results[name] for name in LAYERS_TITLES if name in results}
 
 
 def layers():
-    """Errors without and with layers, and of networks trained for as many seconds (layers.md)."""
+    """Errors without and with layers, and of networks with the seconds they were trained for (layers.md)."""
     columns = ("data", "without layers", "with layers", "expected", "seconds")
-    columns += ("FNO, same seconds", "FNO, 10 times", "DeepONet, same seconds")
+    columns += ("FNO", "FNO, 10 times as long", "DeepONet")
     rows = []
     for name, row in layers_results().items():
-        last, longer = row["layers"][-1], row["FNO"][1:]
+        last, fno = row["layers"][-1], row.get("FNO", [])
+        busy = " (busy)" if row.get("load", 0) > BUSY else ""
         cells = (
             LAYERS_TITLES[name],
             percent(row["layers"][0]["error"]),
             percent(last["error"]),
             percent(row["expected"]),
-            f"{last['seconds']:.0f}",
-            percent(row["FNO"][0]["error"]),
-            percent(longer[0]["error"]) if longer else "-",
-            percent(row["DeepONet"][0]["error"]),
+            f"{last['seconds']:.0f}{busy}",
+            *(_trained(runs) for runs in (fno[:1], fno[1:], row.get("DeepONet", []))),
         )
         rows.append(cells)
     return markdown_table(columns, rows)
+
+
+def _trained(runs):
+    """Return the error of a network and the seconds of its training; "-" where it was not trained."""
+    runs = [run for run in runs if run["error"] is not None]
+    return f"{percent(runs[0]['error'])} in {runs[0]['seconds']:.0f} s" if runs else "-"
 
 
 def bands_results():

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from elmonet.interpolation import grid_points
+from elmonet.layered import choice
 from elmonet.layered import layer as module
-from elmonet.layered.chain import LayerData, fit_chain
-from elmonet.layered.features import Fields, LayerSettings
+from elmonet.layered.chain import Chain, LayerData, LayerRecord, fit_chain
 from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
 from elmonet.layered.layer import Layer, LayerSamples, NormalEquations, choose_ridge, fit_layer
+from elmonet.layered.settings import Fields, LayerSettings
 
 pytestmark = pytest.mark.numerics
 
@@ -96,6 +97,24 @@ def test_coefficients_are_those_of_least_squares():
     assert alpha > 1e-3  # nothing but noise
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-3, 0.1, 3.0])
+def test_the_ridge_is_the_best_of_all_candidates(noise, monkeypatch):
+    # Nearly collinear features, whose small directions hold nothing but noise.
+    turn = np.linalg.qr(RNG.standard_normal((30, 30)))[0]
+    Phi = RNG.standard_normal((60, 30)) * np.geomspace(1, 1e-4, 30) @ turn
+    t = Phi @ RNG.standard_normal((30, 1)) + noise * RNG.standard_normal((60, 1))
+    sums = [NormalEquations.empty(30, 1) for _ in range(2)]
+    for own, rows in zip(sums, (slice(0, 40), slice(40, 60)), strict=True):
+        own.add(np.ascontiguousarray(Phi[rows].T), t[rows].T)
+    solved = {alpha: sums[0].solve(alpha) for alpha in module._ALPHAS}
+    errors = {a: sums[1].squared_residual(c) for a, c in solved.items() if c is not None}
+    counted, solve = [], NormalEquations.solve
+    monkeypatch.setattr(NormalEquations, "solve", lambda own, a: counted.append(a) or solve(own, a))
+    _, alpha = choose_ridge(*sums)
+    assert errors[alpha] == min(errors.values())
+    assert len(counted) < len(module._ALPHAS)
+
+
 def test_symmetries_are_their_own_inverses():
     fields = RNG.standard_normal((2, 1, 5, 5))
     found = symmetries_of(periodic_grid(5, 5))
@@ -139,3 +158,38 @@ def test_products_of_symmetries():
             else:
                 np.testing.assert_array_equal(both(fields), a(b(fields)))
                 np.testing.assert_array_equal(both(both(fields)), fields)
+
+
+def test_the_last_layer_is_refitted_with_the_held_out_functions():
+    # Against least squares over the rows of all functions, at all points.
+    shape, settings = (12,), LayerSettings((1,), (1,), (1,), width=4)
+    grid, u = periodic_grid(*shape), smooth(30, shape)
+    s = u**2 + 0.1 * RNG.standard_normal(u.shape)
+    chain = fit_chain(LayerData(grid, u, s), [settings], 0, rows=12, refit=True)
+    last, sizes = chain.layers[-1], np.linalg.norm(s.reshape(30, -1), axis=1)
+    weight = np.repeat(1 / sizes, 12)
+    phi = last.features(Fields(u), last.features.windows(grid), np.arange(12)) * weight
+    size = np.sqrt(np.sum(phi**2, axis=1))
+    ridge = np.sqrt(last.alpha) * np.diag(size)
+    wanted = np.linalg.lstsq(
+        np.vstack([phi.T, ridge]), np.append(s.ravel() * weight, np.zeros(len(phi))), rcond=None
+    )[0]
+    final = chain.refitted.layers[-1]
+    np.testing.assert_allclose(final.coefficients[:, 0], wanted, atol=1e-6 * np.abs(wanted).max())
+    assert np.abs(final.coefficients - last.coefficients).max() > 1e-4 * np.abs(wanted).max()
+    assert chain.refitted.errors is chain.errors
+    assert fit_chain(LayerData(grid, u, s), [settings], 0, rows=12).refitted.layers[-1].of_all is None
+
+
+def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
+    # All layers of a trial are fitted; a chain would end before one that makes it worse.
+    def trial(few, *arguments, **options):
+        errors = (0.2, 0.05, 0.09) if few.first is None else (0.07, 0.06)
+        return Chain((), tuple(LayerRecord(error, 0.0, 1, 1.0) for error in errors))
+
+    monkeypatch.setattr(choice, "_trial", trial)
+    grid, u = periodic_grid(12), smooth(20, (12,))
+    starts = [LayerData(grid, u, u), LayerData(grid, u, u, first=u)]
+    best, chain = choice._best_start(starts, choice.default_plan(grid), 0, np.inf, np.inf)
+    assert best == 0
+    assert chain.least_error == 0.05

@@ -10,9 +10,10 @@ from scipy.linalg import expm
 from elmonet.description import Graph
 from elmonet.description.operations import evaluate
 from elmonet.layered.chain import LayerData, fit_chain
-from elmonet.layered.features import Fields, LayerFeatures, LayerSettings, TracedFields
+from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer, LayerSamples, fit_layer
+from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.layered.smoothing import Kernel
 from elmonet.layered.windows import box_of_offsets
 

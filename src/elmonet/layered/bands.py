@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from elmonet.layered.features import LayerSettings
 from elmonet.layered.grid import Grid
+from elmonet.layered.settings import LayerSettings
 from elmonet.layered.windows import Windows, box_of_offsets, resampled
 from elmonet.uncertainty.bands import BandErrorBars, Bands
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from time import perf_counter
 from typing import Any
@@ -14,11 +14,17 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import Training
 from elmonet.layered.bands import HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, fit_chain, held_out_of
-from elmonet.layered.features import LayerSettings
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
-from elmonet.layered.grid import Grid, Symmetry, symmetries_of
-from elmonet.layered.smoothing import Boundary, Kernel
+from elmonet.layered.grid import Symmetry, symmetries_of
+from elmonet.layered.settings import (
+    CHANGES_OF_MORE,
+    CHANGES_OF_ONE,
+    FEWEST_FEATURES,
+    Plan,
+    default_plan,
+    default_width,
+)
 from elmonet.metrics import relative_l2
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 
@@ -35,58 +41,12 @@ _CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
 _MOST_VALUES_FOR_IMAGES = 1_000_000  # output values, above which symmetries are not worth their time
-_HEAT = 0.1  # width of the heat kernel that is tried, in units of the longest axis
-_PATTERNS = 16  # random features of the windows of u in products, where they help
-_SMOOTHED = 3  # one of so many random features is smoothed too
 
 # The chain.
 _MOST_LAYERS = 8
 _MOST_THAT_SMOOTH = 6  # as many layers of those that see far: the first ones gain nearly all
-_RADIUS = 31  # of a window of one axis, at most
-_WIDTH = 5000  # random features, for fields of one axis
-_WIDTH_OF_MORE = 1500  # and of more axes
-_FIRST_NARROWER = 4  # the first layer from zero has this many times fewer features, for fields of one axis
-_WIDTH_OF_SMOOTHING = 300  # and where kernels smooth them: benchmarks/layers.py gains nothing from more
-_ROWS_PER_FEATURE = 20  # values per random feature
-_FEWEST_FEATURES = 50
-_MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
-_FEWEST_ROWS = 8  # points of each image of a function
 _MOST_VALUES = 8_000_000  # output values to which layers are fitted
 _FEWEST_FUNCTIONS = 300  # to which they are fitted, however many values these have
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The settings of a chain.
-
-    Attributes
-    ----------
-    first : settings of the first layer, if the chain starts from zero.
-    other : settings of the other layers.
-    rows : points per function at which layers are fitted.
-    symmetries : that all layers have.
-    """
-
-    first: LayerSettings
-    other: LayerSettings
-    rows: int
-    symmetries: tuple[Symmetry, ...] = ()
-
-    def rows_of_image(self, n: int) -> int:
-        """Return the points per image of each of n functions."""
-        return max(_FEWEST_ROWS, min(self.rows, _MOST_ROWS // n) // (1 + len(self.symmetries)))
-
-    def settings(self, layers: int, from_zero: bool) -> list[LayerSettings]:
-        """Return the settings of each layer."""
-        return [self.first if k == 0 and from_zero else self.other for k in range(layers)]
-
-    def with_width(self, width: int, first: int | None = None) -> Plan:
-        """Return the plan with this many random features per layer; `first`: in a first layer from zero."""
-
-        def wide(settings: LayerSettings, width: int) -> LayerSettings:
-            return replace(settings, width=width, smoothed=width // _SMOOTHED if settings.kernels else 0)
-
-        return replace(self, first=wide(self.first, first or width), other=wide(self.other, width))
 
 
 def find_layer_data(
@@ -133,7 +93,7 @@ def fit_layers(
     tell : called as ``tell(what, done, total)``.
     worth : give up if the error on few functions exceeds this part of the error of the last start.
     """
-    plan = _default_plan(form.grid)
+    plan = default_plan(form.grid)
     first = [None if model is None else form.states(left_out_rows(model)[used]) for model in starts]
     trials = [replace(data, first=states) for states in first]
     best: int | None = 0
@@ -149,12 +109,12 @@ def fit_layers(
     plan, tried = _choose_plan(data, plan, seed, deadline, tried)
     smooths = bool(plan.other.kernels)
     most = layers if layers is not None else _MOST_THAT_SMOOTH if smooths else _MOST_LAYERS
-    widths = _default_width(form.grid, len(data.u), smooths) if width is None else (width, width)
+    widths = default_width(form.grid, len(data.u), smooths) if width is None else (width, width)
     longer = _longer(data, plan, widths, tried, deadline)
     if longer > 1 and worth < np.inf:
         return None
     if longer > 1:
-        own, begin = (max(min(w, _FEWEST_FEATURES), int(w / np.sqrt(longer))) for w in widths)
+        own, begin = (max(min(w, FEWEST_FEATURES), int(w / np.sqrt(longer))) for w in widths)
         widths = own, begin
     done = 0
 
@@ -170,6 +130,7 @@ def fit_layers(
         rows=plan.rows_of_image(len(data.u)),
         images=plan.symmetries,
         all_layers=layers is not None,
+        refit=True,
         deadline=deadline,
         tell=report,
     )
@@ -193,7 +154,7 @@ def fit_layers(
         estimate=estimate,
         form=form,
         first=starts[best],
-        chain=chain,
+        chain=chain.refitted,
         first_error=before,
         held_out_error=error,
         symmetries=plan.symmetries,
@@ -201,87 +162,6 @@ def fit_layers(
         held_out=HeldOutFields(used[rows], held_out.s, predicted, update, held_out.groups),
         global_model=next((start for start in starts if start is not None), None),
     )
-
-
-def _default_plan(grid: Grid) -> Plan:
-    """Return settings that suit many fields: windows as wide as one axis, small windows of more axes."""
-    d = len(grid.shape)
-    if d == 1:
-        half = (grid.shape[0] - 1) // 2
-        spacing = max(1, round(half / _RADIUS))
-        window = (min(_RADIUS, half // spacing),)
-        shared: dict[str, Any] = {"activation": "tanh", "history": 2}
-        first = LayerSettings(window, (spacing,), window, widths=(0.1, 0.2), scale=0.8, **shared)
-        return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=48)
-    radius, products = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
-    box: dict[str, Any] = {"products": products, "factors": products, "differences": True}
-    inverse = Kernel(_boundary(grid, "zero"))
-    other = LayerSettings(radius, (1,) * d, (1,) * d, **box, history=2, kernels=(inverse,))
-    return Plan(other, other, rows=200)
-
-
-def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
-    """Return the waves along each axis, with those of a border where it is not periodic."""
-    return tuple("periodic" if around else border for around in grid.periodic)
-
-
-def _default_width(grid: Grid, n: int, smooths: bool) -> tuple[int, int]:
-    """Return the random features of a layer fitted to n functions, and of a first layer from zero."""
-    one_axis = len(grid.shape) == 1
-    most = _WIDTH if one_axis else _WIDTH_OF_SMOOTHING if smooths else _WIDTH_OF_MORE
-    width = int(max(_FEWEST_FEATURES, min(most, n * grid.size // _ROWS_PER_FEATURE)))
-    return width, min(width, most // _FIRST_NARROWER) if one_axis else width
-
-
-def _both(plan: Plan, **changes: Any) -> Plan:
-    return replace(plan, first=replace(plan.first, **changes), other=replace(plan.other, **changes))
-
-
-def _other_widths(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    """Windows of half and of twice the width."""
-    widths = np.array(plan.other.widths)
-    for factor in (0.5, 2.0):
-        yield replace(plan, other=replace(plan.other, widths=tuple((factor * widths).tolist())))
-
-
-def _other_scale(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    yield replace(plan, other=replace(plan.other, scale=2 * plan.other.scale))
-
-
-def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    """No smoothing, and that with zero slopes at borders."""
-    yield _both(plan, kernels=(), factors=(), history=4)
-    if not all(grid.periodic):
-        yield _both(plan, kernels=(Kernel(_boundary(grid, "free")),))
-
-
-def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    """Further kernels: slopes along each axis, or a heat kernel."""
-    known, free = plan.other.kernels, _boundary(grid, "free")
-    if known:
-        yield _both(plan, kernels=(*known, *(Kernel(free, along=axis) for axis in range(len(free)))))
-        yield _both(plan, kernels=(*known, Kernel(known[0].boundary, 0.0, width=_HEAT)))
-
-
-def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    """Effective coefficients, which depend on the window, in products."""
-    if plan.other.kernels:
-        yield _both(plan, patterns=_PATTERNS)
-
-
-def _other_spacing(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    for h in (2, 4):
-        if h <= min(grid.shape) // 8:
-            yield _both(plan, spacing=(h,) * len(grid.shape))
-
-
-def _smooth_activation(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    yield _both(plan, activation="tanh", scale=0.5)
-
-
-# For each setting in turn, the plans in which it is changed.
-_CHANGES_OF_ONE = (_other_widths, _other_scale)
-_CHANGES_OF_MORE = (_other_kernels, _more_kernels, _other_spacing, _smooth_activation, _with_patterns)
 
 
 def _few(data: LayerData, seed: int) -> LayerData:
@@ -349,13 +229,15 @@ def _best_start(
         if not chains or begin + took <= until:
             chains[i] = _trial(few[i], plan, seed, limit=_OUT_OF_REACH * limit, deadline=deadline)
             took = perf_counter() - begin
-    errors = {i: chain.error for i, chain in chains.items()}
+    errors = {i: chain.least_error for i, chain in chains.items()}
     if min(errors.values()) > limit:
         return None, None
     close = sorted(i for i, error in errors.items() if error <= _CLOSE * min(errors.values()))
     if len(close) > 1 and perf_counter() + _WIDER**2 * took * len(close) <= until:
         wider = _WIDER * _TRIAL_WIDTH
-        errors = {i: _trial(few[i], plan, seed, wider, deadline=deadline).error for i in close}
+        errors = {
+            i: min(errors[i], _trial(few[i], plan, seed, wider, deadline=deadline).least_error) for i in close
+        }
     best = min(sorted(errors), key=errors.__getitem__)
     return best, chains[best]
 
@@ -371,12 +253,12 @@ def _choose_plan(
     until = perf_counter() + _CHOICE_SHARE * (deadline - perf_counter()) if deadline < np.inf else np.inf
     best, chain = plan, chain or _trial(few, plan, seed, deadline=until)
     took = sum(record.seconds for record in chain.records)
-    for change in _CHANGES_OF_ONE if len(data.grid.shape) == 1 else _CHANGES_OF_MORE:
+    for change in CHANGES_OF_ONE if len(data.grid.shape) == 1 else CHANGES_OF_MORE:
         for changed in change(best, data.grid):
             if perf_counter() + took > until:
                 return best, chain
             other = _trial(few, changed, seed, deadline=until)
-            if other.error < _BETTER * chain.error:
+            if other.least_error < _BETTER * chain.least_error:
                 best, chain = changed, other
     if perf_counter() > until or data.s.size > _MOST_VALUES_FOR_IMAGES:
         return best, chain

@@ -10,94 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from elmonet.description import Graph
-from elmonet.layered.grid import Grid, Symmetry
-from elmonet.layered.smoothing import Kernel
+from elmonet.layered.grid import Grid
+from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.layered.windows import Windows, box_of_offsets
 
 _CONSTANT = 1e-9  # a column whose deviation is below this part of its size counts as constant
-_CHUNK = 128  # random features that are evaluated at a time, so that they stay in the cache
-
-
-class Fields(NamedTuple):
-    """What a layer sees of n functions on a grid.
-
-    Attributes
-    ----------
-    u : (n, C, *shape), the input channels.
-    s : (n, c, *shape), the prediction so far; None before the first layer.
-    updates : what the last layers added to it, (n, c, *shape) each, the latest first.
-    """
-
-    u: np.ndarray
-    s: np.ndarray | None = None
-    updates: tuple[np.ndarray, ...] = ()
-
-    def of(self, rows: slice | np.ndarray) -> Fields:
-        """Return some of the functions."""
-        s = None if self.s is None else self.s[rows]
-        return Fields(self.u[rows], s, tuple(update[rows] for update in self.updates))
-
-    @property
-    def single(self) -> Fields:
-        """The fields in single precision."""
-        s = None if self.s is None else self.s.astype(np.float32)
-        return Fields(self.u.astype(np.float32), s, tuple(u.astype(np.float32) for u in self.updates))
-
-    def image(self, symmetry: Symmetry) -> Fields:
-        """Return their images under a symmetry."""
-        s = None if self.s is None else symmetry(self.s)
-        return Fields(symmetry(self.u), s, tuple(symmetry(update) for update in self.updates))
-
-    def after(self, update: np.ndarray, history: int) -> Fields:
-        """Return the fields with a layer's update added; the last `history` updates are kept."""
-        s = update if self.s is None else self.s + update
-        updates = () if self.s is None else (update, *self.updates)[:history]
-        return Fields(self.u, s, updates)
-
-
-@dataclass(frozen=True)
-class LayerSettings:
-    """The settings of a layer's features.
-
-    Attributes
-    ----------
-    radius, spacing : of the windows of u and s, along each axis: 2 radius + 1 values, `spacing` steps of the
-        training grid apart.
-    near : radius of the windows of the updates.
-    products : radius of the windows of u whose products with those of s and of its last update are features;
-        empty: no products.
-    widths : of the Gaussians that random weights are multiplied by, in units of the domain; 0: flat.
-    width : number of random features.
-    activation : "tanh" or "relu".
-    scale : of the random weights.
-    differences : whether the window of s holds differences from its centre.
-    history : number of updates that a layer sees.
-    kernels : by which products, and the windows of u in them, are smoothed: further features.
-    smoothed : number of random features that are smoothed too.
-    factors : radius of the windows of s in products; empty: `radius`.
-    patterns : number of random features of the windows of u alone that join them in products: what an
-        effective coefficient, which depends on a whole window, times a gradient looks like.
-    """
-
-    radius: tuple[int, ...]
-    spacing: tuple[int, ...]
-    near: tuple[int, ...]
-    products: tuple[int, ...] = ()
-    widths: tuple[float, ...] = (0.0,)
-    width: int = 800
-    activation: str = "relu"
-    scale: float = 1.0
-    differences: bool = False
-    history: int = 2
-    kernels: tuple[Kernel, ...] = ()
-    smoothed: int = 0
-    factors: tuple[int, ...] = ()
-    patterns: int = 0
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How far the windows reach, in steps of the training grid, along each axis."""
-        return tuple(max(pair) * h for *pair, h in zip(self.radius, self.near, self.spacing, strict=True))
+_CACHE = 2**20  # bytes of random features that are evaluated at a time, so that they stay in the cache
 
 
 class _Local(NamedTuple):
@@ -232,8 +150,9 @@ class LayerFeatures:
         shares = self._shares(coefficients)
         total = shares.z.T.astype(dtype) @ z
         total += shares.u.T.astype(dtype) @ a
-        for first in range(0, self.settings.width, _CHUNK):
-            some = slice(first, min(self.settings.width, first + _CHUNK))
+        chunk = max(16, _CACHE // (z.itemsize * z.shape[1]))
+        for first in range(0, self.settings.width, chunk):
+            some = slice(first, min(self.settings.width, first + chunk))
             total += shares.random[some].T.astype(dtype) @ self._activate(z, some)
         # Products: (the window of u, times its coefficients) . the window of s.
         for own, weights in zip(total, shares.products, strict=True):
@@ -318,12 +237,10 @@ class LayerFeatures:
 
     def _activate(self, z: np.ndarray, some: slice, out: np.ndarray | None = None) -> np.ndarray:
         """Return some of the random features (p, ...) of columns z (., ...)."""
-        A, b = (part.astype(z.dtype, copy=False) for part in self.weights)
-        flat = z.reshape(len(z), -1)
+        A, flat = self._affine[z.dtype.char], z.reshape(len(z), -1)
         found = np.matmul(
             A[:, some].T, flat, out=None if out is None else out.reshape(len(out), flat.shape[1])
         )
-        found += b[some, None]
         if self.settings.activation == "tanh":
             np.tanh(found, out=found)
         else:
@@ -349,6 +266,13 @@ class LayerFeatures:
         of_u = np.zeros((len(A), r.patterns))
         of_u[:seen] = rng.standard_normal((seen, r.patterns)) * (r.scale / np.sqrt(seen))
         return np.hstack([A, of_u]), np.append(b, rng.uniform(-1, 1, r.patterns) * r.scale)
+
+    @cached_property
+    def _affine(self) -> dict[str, np.ndarray]:
+        """A in both precisions, with b in its last row, as the last column of z is 1."""
+        A, b = self.weights
+        A = np.vstack([A[:-1], A[-1] + b])
+        return {"d": A, "f": A.astype(np.float32)}
 
     def _window(self, width: float) -> np.ndarray:
         """Return the weight of each column of z in a Gaussian window of a width; 0: all equal."""
@@ -459,14 +383,6 @@ class LayerFeatures:
                 scaled = 2 * (x.ravel() - low) / (h * max(1, n - 1)) - 1
                 columns += [scaled, 1 - scaled**2]
         return np.stack([*columns, np.ones(grid.size)], axis=1)
-
-
-class TracedFields(NamedTuple):
-    """Numbers of the values that hold what a layer sees: one (M,) for each channel, as in `Fields`."""
-
-    u: list[int]
-    s: list[int]
-    updates: list[int]
 
 
 def _trace_columns(graph: Graph, blocks: list[tuple[int, np.ndarray]]) -> int:

@@ -20,9 +20,9 @@ from elmonet.forms.training import Training, is_list_of_points, place_points
 from elmonet.interpolation import interpolate
 from elmonet.layered.bands import ChainErrorBars, HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain
-from elmonet.layered.features import TracedFields
 from elmonet.layered.fields import FieldForm
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.settings import TracedFields
 from elmonet.layered.windows import resampled
 from elmonet.summary import Fact, Summary, percent
 from elmonet.uncertainty.bands import ErrorBars

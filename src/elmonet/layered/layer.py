@@ -13,15 +13,16 @@ from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
 from elmonet.description import Graph
-from elmonet.layered.features import Fields, LayerFeatures, LayerSettings, TracedFields
+from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
 
 _ALPHAS = 10.0 ** np.arange(-13, 0, 2)  # candidates for the ridge, relative to a feature's own size
-_RISING = 1.02  # smaller alphas are not tried once the error exceeds the least one by this factor
+_RISING = 1.02  # further alphas are not tried once the error exceeds the least one by this factor
 _BLOCK = 4_000_000  # entries of a block of features, in each thread
-_UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
+UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
 _SAME_POINTS = 64  # functions that are fitted at the same random points
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
 _LOST = 4.0  # rounding errors of a feature in single precision, in units of the last place
@@ -41,6 +42,7 @@ class Layer:
     images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
         T T = 1, and so has the symmetries itself.
     single : whether updates are computed in single precision, whose rounding is far below the layer's error.
+    of_all : the coefficients with the held-out functions among the rows, at the same alpha; None if unknown.
     """
 
     features: LayerFeatures
@@ -48,6 +50,7 @@ class Layer:
     alpha: float
     images: tuple[Symmetry, ...] = ()
     single: bool = False
+    of_all: np.ndarray | None = None
 
     def update(self, fields: Fields, grid: Grid) -> np.ndarray:
         """Return what the layer adds to s, (n, c, *shape)."""
@@ -56,7 +59,7 @@ class Layer:
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
         windows = [self.features.windows(own) for own in grids]
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
-        block = max(1, _UPDATED // M)
+        block = max(1, UPDATED // M)
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
@@ -68,7 +71,7 @@ class Layer:
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
-        _in_threads(work, range(0, n, block))
+        in_threads(work, range(0, n, block))
         return out
 
     def trace(self, graph: Graph, fields: TracedFields, grid: Grid) -> list[int]:
@@ -109,6 +112,8 @@ def fit_layer(
     held_out: LayerSamples,
     rows: int,
     images: tuple[Symmetry, ...] = (),
+    *,
+    refit: bool = False,
 ) -> Layer:
     """Fit a layer that reduces the error of s, at random points of each function.
 
@@ -119,6 +124,7 @@ def fit_layer(
     fitted, held_out : the functions for the coefficients, and those by which the ridge is chosen.
     rows : points of each function.
     images : symmetries of the operator.
+    refit : whether to solve once more with the held-out functions among the rows, see `Layer.of_all`.
     """
     n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     some = np.linspace(0, n - 1, min(n, max(8, _STANDARDISED_OVER // M + 1))).astype(int)
@@ -153,13 +159,17 @@ def fit_layer(
             t = t.reshape(len(some), c, M)[:, :, at].transpose(1, 0, 2).reshape(c, -1)
             sums[part].add(phi, t * weight)
 
-    _in_threads(add, range(len(parts)))
+    in_threads(add, range(len(parts)))
     total = sums[1]
     for other in sums[2:]:
         total += other
     coefficients, alpha = choose_ridge(total, sums[0])
     single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
-    return Layer(features, coefficients, alpha, images, single)
+    of_all = None
+    if refit:
+        total += sums[0]
+        of_all = total.solve(alpha)
+    return Layer(features, coefficients, alpha, images, single, of_all)
 
 
 @dataclass
@@ -216,19 +226,27 @@ class NormalEquations:
 
 
 def choose_ridge(fitted: NormalEquations, held_out: NormalEquations) -> tuple[np.ndarray, float]:
-    """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha."""
+    """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha.
+
+    The error falls and then rises with alpha: smaller alphas than the middle one are tried first, and larger
+    ones only if none of these is better. Each costs a Cholesky factor.
+    """
     best: tuple[float, Any, float] = (np.inf, None, 1.0)
-    for alpha in _ALPHAS[::-1]:
-        c = fitted.solve(alpha)
-        squared = np.inf if c is None else held_out.squared_residual(c)
-        if squared < best[0]:
-            best = squared, c, float(alpha)
-        elif squared > _RISING * best[0]:
+    middle = len(_ALPHAS) // 2
+    for alphas in (_ALPHAS[middle::-1], _ALPHAS[middle + 1 :]):
+        for alpha in alphas:
+            c = fitted.solve(alpha)
+            squared = np.inf if c is None else held_out.squared_residual(c)
+            if squared < best[0]:
+                best = squared, c, float(alpha)
+            elif squared > _RISING * best[0]:
+                break
+        if best[2] < _ALPHAS[middle]:
             break
     return best[1], best[2]
 
 
-def _in_threads(work: Callable[[int], None], parts: Sequence[int]) -> None:
+def in_threads(work: Callable[[int], None], parts: Sequence[int]) -> None:
     """Call ``work(part)`` for all parts, one thread per core; parts must not write to the same memory."""
     workers = min(len(parts), cpu_count() or 1)
     if workers <= 1:

@@ -27,12 +27,13 @@ from elmonet.forms.training import understand, unpacked_data
 from elmonet.layered.bands import ChainErrorBars, WindowNovelty
 from elmonet.layered.chain import Chain, LayerRecord
 from elmonet.layered.choice import find_layer_data, fit_layers
-from elmonet.layered.features import LayerFeatures, LayerSettings
+from elmonet.layered.features import LayerFeatures
 from elmonet.layered.fields import FieldForm, InputChannels
 from elmonet.layered.fitted import FittedChain, fitted_first
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
 from elmonet.layered.rollout import rollout
+from elmonet.layered.settings import LayerSettings
 from elmonet.layered.smoothing import Kernel
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
