@@ -9,7 +9,7 @@ from elmonet.auto.search import Search
 from elmonet.auto.transformed_data import TransformedData
 from elmonet.features import kernels
 from elmonet.forms.training import understand
-from elmonet.solve.ridge import InMemory
+from elmonet.solve.ridge import _InMemoryPath
 
 TRANSFORM = Transform(log_outputs=False, scale_inputs=True)
 
@@ -55,7 +55,7 @@ def test_the_final_fit_factorises_nothing(ode, monkeypatch):
         raise AssertionError("the trial has done this")
 
     for method in ("coarse", "fine", "given"):
-        monkeypatch.setattr(InMemory, method, refused)
+        monkeypatch.setattr(_InMemoryPath, method, refused)
     monkeypatch.setattr(kernels, "kernel_features", refused)
     model = search.model(best)
     assert model.expected_error_ == pytest.approx(best.error, rel=0.1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from elmonet import FileError, read
-from elmonet.cli.inputs import require_place
+from elmonet.cli.paths import require_place
 from elmonet.data import register_reader
 from elmonet.data.formats import data_endings, find_reader, open_arrays, registry
 
