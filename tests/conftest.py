@@ -17,7 +17,7 @@ SHARING = ("cli", "paper")  # folders whose files use the same fitted models
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Fail where a test file cannot be imported: the option for modules of src without torch would skip it."""
+    """Fail where a test file cannot be imported; the option for modules of src without torch skips it."""
     report = yield
     if report.skipped and "unable to import" in str(report.longrepr):
         report.outcome = "failed"

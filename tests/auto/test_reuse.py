@@ -9,7 +9,8 @@ from elmonet.auto.search import Search
 from elmonet.auto.transformed_data import TransformedData
 from elmonet.features import kernels
 from elmonet.forms.training import understand
-from elmonet.solve.ridge import _InMemoryPath
+from elmonet.solve import ridge
+from elmonet.solve.spectral import Spectrum
 
 TRANSFORM = Transform(log_outputs=False, scale_inputs=True)
 
@@ -37,7 +38,6 @@ def test_a_model_from_an_evaluation_is_that_of_a_fit(ode, candidate):
     plain = ELMDeepONet(refitted.branch, refitted.trunk, refitted.solver, random_state=0)
     plain.fit(ode.u_train[:80], ode.s_train[:80], points=ode.points)
     for model in (reused, refitted):
-        model.input_shape_ = plain.input_shape_  # which fit learns from X
         np.testing.assert_array_equal(model.predict(ode.u_test), plain.predict(ode.u_test))
         assert model.expected_error_ == plain.expected_error_
     np.testing.assert_array_equal(
@@ -54,8 +54,10 @@ def test_the_final_fit_factorises_nothing(ode, monkeypatch):
     def refused(*arguments):
         raise AssertionError("the trial has done this")
 
-    for method in ("coarse", "fine", "given"):
-        monkeypatch.setattr(_InMemoryPath, method, refused)
+    for factor in ("Primal", "Tridiagonal", "AtOneAlpha"):
+        monkeypatch.setattr(ridge, factor, refused)
+    for factor in ("from_svd", "from_gram"):
+        monkeypatch.setattr(Spectrum, factor, refused)
     monkeypatch.setattr(kernels, "kernel_features", refused)
     model = search.model(best)
     assert model.expected_error_ == pytest.approx(best.error, rel=0.1)
