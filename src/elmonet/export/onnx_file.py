@@ -203,6 +203,8 @@ class _Writer:
             return self.node("Add", [self.node("Log", [self.plus(small, 1.0)]), self.node("Relu", [x])])
         if function == "gelu":
             return self.node("Mul", [x, self.normal_distribution(x)])
+        if function == "cos":  # in double precision since onnxruntime 1.29 only
+            return self.node("Sin", [self.plus(x, np.pi / 2)])
         return self.node(function.capitalize(), [x])
 
     def normal_distribution(self, x: str) -> str:
@@ -242,7 +244,7 @@ class _Writer:
         rough = self.node(
             "Cast", [self.node("Acos", [self.node("Cast", [c], to=kinds.FLOAT)])], to=kinds.DOUBLE
         )
-        right = self.node("Mul", [root, self.node("Cos", [rough])])
+        right = self.node("Mul", [root, self.function("cos", rough)])
         left = self.node("Mul", [c, self.node("Sin", [rough])])
         d = self.node("Sub", [right, left])
         cube = self.times(self.node("Mul", [d, self.node("Mul", [d, d])]), 1 / 6)
@@ -250,12 +252,18 @@ class _Writer:
 
     def kernel(self, op: ops.Kernel, x: str) -> str:
         """Add the mean over parts of a kernel."""
-        parts, _, m = op.centres.shape
+        parts, count, m = op.centres.shape
         s2 = op.scale**2
-        x = self.node("Transpose", [self.reshaped(x, [-1, parts, m])], perm=[1, 0, 2])
-        # The factor is in the centres: see Affine.
+        # Gemm with the factor in the centres, as in Affine; nor has a MatMul of what is transposed a double
+        # precision in onnxruntime before 1.26.
         factor = s2 / m if op.kernel == "relu" else -2 * s2 / m
-        xy = self.node("MatMul", [x, self.constant(factor * op.centres.transpose(0, 2, 1))])
+        own = [x] if parts == 1 else [self.columns(x, k * m, (k + 1) * m) for k in range(parts)]
+        products = [
+            self.reshaped(self.node("Gemm", [part, self.constant(factor * centres)], transB=1), [1, -1, count])
+            for part, centres in zip(own, op.centres, strict=True)
+        ]
+        xy = products[0] if parts == 1 else self.node("Concat", products, axis=0)
+        x = self.node("Transpose", [self.reshaped(x, [-1, parts, m])], perm=[1, 0, 2])
         xx = self.node("ReduceSum", [self.node("Mul", [x, x]), self.integers([2])], keepdims=1)
         xx, yy = self.times(xx, s2 / m), s2 * op.squares[:, None]
         if op.kernel == "relu":
