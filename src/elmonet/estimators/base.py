@@ -460,6 +460,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         steps: int | None = None,
         X: Any = None,
         y: Any = None,
+        title: str | None = None,
     ) -> list[Path]:
         """Write the fitted model for other programs, in a format that the ending of the file tells.
 
@@ -472,6 +473,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         dtype : "float64" or, for ONNX, "float32": of inputs and outputs; inside is always double precision.
         steps : length of records in time; by default that of the training records.
         X, y : functions with known outputs, as in `fit`, that a page shows as examples, with their errors.
+        title : heading of a page; by default the name of the file.
 
         Returns
         -------
@@ -487,10 +489,12 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         description = model.description(points, steps)
         if Path(path).suffix.lower() != ".html":
+            if X is not None or y is not None or title is not None:
+                raise InputError(f"X, y and title are for pages (.html); got them for {Path(path).name!r}.")
             return export(description, path, dtype=dtype)
         description = replace(description, novelty=model.described_novelty(steps))
         beside = live.beside(self, model, description, points, steps, X, y)
-        return export(description, path, dtype=dtype, beside=beside)
+        return export(description, path, title, dtype, beside)
 
     # Words and files
 

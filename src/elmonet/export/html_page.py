@@ -32,6 +32,23 @@ _WIDTHS = (5, 6, 7)  # bytes of rounded numbers
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingTab:
+    """A linear operator that a page trains itself: random networks, and one linear solve.
+
+    Attributes
+    ----------
+    x : (M,), sensors and points.
+    modes_u, modes_s : (M, K), inputs and outputs are sums of their columns, with normal coefficients.
+    rows : model, error and seconds of what the result is shown beside.
+    """
+
+    x: np.ndarray
+    modes_u: np.ndarray
+    modes_s: np.ndarray
+    rows: Sequence[dict[str, Any]] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Beside:
     """What a page shows that is not in a description.
 
@@ -44,6 +61,7 @@ class Beside:
     parts : names and sizes of the parts of a single input; empty if it is one function.
     axis : name of the axis of curves.
     X, y : (n, m) and (n, k), functions with known outputs, flat; None if there are none.
+    training : a second tab, which trains; None for none.
     """
 
     rows: np.ndarray | None = None
@@ -54,6 +72,7 @@ class Beside:
     axis: str = "x"
     X: np.ndarray | None = None
     y: np.ndarray | None = None
+    training: TrainingTab | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +110,12 @@ def page(description: Description, title: str, beside: Beside | None = None) -> 
     True
     """
     beside = beside or Beside()
-    script = "".join(_file(name) for name in ("operations.js", "pictures.js", "page.js"))
-    style = _file("page.css")
+    trains = beside.training is not None
+    names = ["operations.js", "pictures.js", "page.js", *(["trainer.js", "training.js"] if trains else [])]
+    script, style = "".join(map(_file, names)), _file("page.css")
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"{'worker-src blob:; ' if trains else ''}base-uri 'none'; form-action 'none'"
     )
     record = json.dumps(contents(description, title, beside), allow_nan=False, separators=(",", ":"))
     # Neither an end of the element nor a comment can come from a name.
@@ -119,6 +139,7 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
     some = known[np.linspace(0, len(known) - 1, min(len(known), _SEEN)).astype(int)]
     predicted = description(some)
     error = description.facts.get("expected relative error")
+    operations, novelty = (writer.operations(own) for own in (description.operations, description.novelty))
     return {
         "title": title,
         "inputSize": description.input_size,
@@ -127,8 +148,10 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
         "outputs": [_shown(part, predicted, writer) for part in outputs],
         "inputNames": [port.name for port in description.inputs],
         "outputNames": [port.name for port in description.outputs],
-        "operations": writer.operations(description.operations),
-        "novelty": writer.operations(description.novelty) if description.novelty else None,
+        "operations": operations,
+        "novelty": novelty or None,
+        "shared": _alike(operations, novelty),
+        "training": None if beside.training is None else _training(beside.training, writer),
         "half": None if beside.half is None else writer.array(beside.half),
         "coverage": beside.coverage,
         "error": None if error is None or not np.isfinite(error) else float(error),
@@ -145,6 +168,18 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
     }
 
 
+def _alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> int:
+    """Return with how many operations two lists begin alike."""
+    return next(
+        (i for i, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b))
+    )
+
+
+def _training(tab: TrainingTab, writer: _Arrays) -> dict[str, Any]:
+    named = {"x": tab.x, "modesU": tab.modes_u, "modesS": tab.modes_s}
+    return {name: writer.array(values) for name, values in named.items()} | {"paper": list(tab.rows)}
+
+
 def _file(name: str) -> str:
     return (files("elmonet.export") / "page" / name).read_text(encoding="utf-8")
 
@@ -154,10 +189,11 @@ def _digest(text: str) -> str:
 
 
 class _Arrays:
-    """Collects arrays as base64, and operations that refer to them."""
+    """Collects arrays as base64, each once, and operations that refer to them."""
 
     def __init__(self) -> None:
         self.found: list[dict[str, Any]] = []
+        self._places: dict[tuple[str, int, bytes], int] = {}
 
     def array(self, values: np.ndarray) -> dict[str, Any]:
         """Add an array; return what refers to it."""
@@ -168,8 +204,10 @@ class _Arrays:
         else:
             kind, width = "float", _width(values)
             raw = np.ascontiguousarray(_bytes(values)[:, 8 - width :]).tobytes()
-        self.found.append({"type": kind, "width": width, "base64": b64encode(raw).decode()})
-        return {"array": len(self.found) - 1, "shape": list(values.shape)}
+        place = self._places.setdefault((kind, width, raw), len(self.found))
+        if place == len(self.found):
+            self.found.append({"type": kind, "width": width, "base64": b64encode(raw).decode()})
+        return {"array": place, "shape": list(values.shape)}
 
     def operations(self, operations: Sequence[Operation]) -> list[dict[str, Any]]:
         """Return operations for JSON."""
@@ -271,10 +309,10 @@ def _examples(description: Description, beside: Beside) -> list[tuple[str, np.nd
         places = dict.fromkeys(int(order[round(part * (len(order) - 1))]) for _, part in _EXAMPLES)
         names = [name for name, _ in _EXAMPLES] if len(places) == len(_EXAMPLES) else [""] * len(places)
         for name, i in zip(names, places, strict=True):
-            found.append((f"Training input {i}" + (f", {name}" if name else ""), beside.rows[i], None))
+            found.append((f"{name} training input".strip().capitalize(), beside.rows[i], None))
     if beside.X is not None and beside.y is not None:
         for i, (x, y) in enumerate(zip(beside.X[:6], beside.y[:6], strict=True)):
-            found.append((f"Test function {i}", x, y))
+            found.append((f"Test {i + 1}", x, y))
     return found or [("Zero", np.zeros(description.input_size), None)]
 
 

@@ -243,6 +243,11 @@ class Step:
             parts = [X @ matrix[:m].T + shift[:m] for X, _ in _blocks([one], self.settings)]
             yield np.concatenate(parts)
 
+    def trace_coordinates(self, graph: Graph, x: int, rows: int) -> int:
+        """Write `coordinates` of some steps, from what each sees."""
+        (matrix, shift), m = self._map, self._linear
+        return graph.affine(x, matrix[:m], shift[:m], rows)
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
