@@ -46,7 +46,7 @@ format: .venv/ready
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results dist site build docs/gallery docs/sg_execution_times.rst
+	rm -rf .venv results dist site build docs/gallery docs/notebooks docs/command-line.md docs/sg_execution_times.rst
 
 # Modules are compiled when they are first imported: most of those of torch and the documentation never are.
 .venv/ready: pyproject.toml constraints.txt

@@ -22,7 +22,8 @@ BLOCK = re.compile(f"{HIDDEN}|{SHOWN}", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ elmonet (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = (page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "notebooks")  # by the site
+PAGES = [ROOT / "README.md", *sorted(WRITTEN)]
 PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text())]
 GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 tables, load_results = GENERATE["tables"], GENERATE["tables"].load_results

@@ -18,7 +18,9 @@ from elmonet import (
     Ridge,
     load,
 )
+from elmonet.description.operations import evaluate
 from elmonet.export import html_page
+from elmonet.export.packing import PackedArrays
 from elmonet.paper.live_page import training_tab, write_training_page
 
 from .test_agree import MODELS, around, assert_agrees
@@ -105,7 +107,6 @@ def test_a_stroke_gives_the_numbers_of_predict(kind, browser, tmp_path):
 def test_the_page_knows_what_predict_warns_of(kind, tmp_path):
     model, inputs = fitted(kind)
     found = model._fitted().described_novelty()
-    graph = html_page.ops
     for factor in (1.0, 1.7, 4.0):
         some = (
             {n: factor * v[:8] for n, v in inputs.items()}
@@ -115,7 +116,7 @@ def test_the_page_knows_what_predict_warns_of(kind, tmp_path):
         some = some.reshape(-1, 8, 8) if kind == "field" else some
         query = model._fitted().query(model, some)
         outside = model._fitted().outside(query)
-        measured = graph.evaluate(found, flat(some))[:, 0]
+        measured = evaluate(found, flat(some))[:, 0]
         assert (measured > 1).tolist() == outside.tolist()
     assert outside.any()
 
@@ -157,7 +158,7 @@ def test_every_model_gives_the_same_numbers_in_the_browser(browser, tmp_path):
     cases = {}
     for name in MODELS:
         model, expected = around(name)
-        writer = html_page._Arrays()
+        writer = PackedArrays()
         own = writer.operations(model.description.operations)
         cases[name] = {"operations": own, "arrays": writer.found, "x": model.x.tolist()}, expected
     text = json.dumps({name: case for name, (case, _) in cases.items()})
@@ -249,7 +250,7 @@ def check_training(found, task):
 
 
 def test_arrays_are_written_once_and_exactly():
-    writer = html_page._Arrays()
+    writer = PackedArrays()
     values = rng.normal(size=(3, 4))
     assert writer.array(values) == writer.array(values.copy())
     (only,) = writer.found
