@@ -27,6 +27,7 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/logo.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -38,7 +39,7 @@ html_theme_options = {
     },
     "navigation_with_keys": False,
     "show_nav_level": 1,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],

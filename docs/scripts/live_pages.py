@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "elmonet"
 def burgers(path):
     """A front that steepens: from the flow at time 0 to that at time 1, by layers."""
     data = problems.burgers(n_train=300, n_test=6, n_points=64)
-    model = LayeredELMDeepONet(layers=2, width=150, random_state=0)
+    model = LayeredELMDeepONet(layers=2, width=300, random_state=0)
     _write(model, data, path, "Burgers' equation: a flow now, and later")
 
 

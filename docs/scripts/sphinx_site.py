@@ -17,7 +17,7 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 
 import elmonet
-from scripts import command_line, live_pages, notebooks
+from scripts import command_line, live_pages, notebooks, thumbnails
 from scripts.shared import DOCS, ROOT
 
 INCLUDE = re.compile(r"```\{include\} (\.\./\S+)\n```\n")
@@ -73,6 +73,7 @@ def write_sources(app):
     if not page.exists() or page.read_text("utf-8") != text:
         page.write_text(text, "utf-8")
     notebooks.write_pages(ROOT / "notebooks", DOCS / "notebooks")
+    thumbnails.crop_thumbnails(DOCS / "gallery")
 
 
 def write_live_pages(app, exception):
