@@ -60,7 +60,7 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
 
 
 def test_readme_runs_as_pasted_block_by_block(tmp_path, monkeypatch, capsys):
-    """All Python blocks in one session, all commands of elmonet in one folder; nothing is set up out of sight."""
+    """All Python blocks in one session, all commands in one folder; nothing is set up out of sight."""
     monkeypatch.chdir(tmp_path)
     text = README.read_text("utf-8")
     blocks = list(BLOCK.finditer(text))
@@ -71,7 +71,8 @@ def test_readme_runs_as_pasted_block_by_block(tmp_path, monkeypatch, capsys):
         assert block["text"], "each block prints something"
         exec(compile(block["code"], "README.md", "exec"), names)
         assert capsys.readouterr().out == block["text"]
-    commands = re.findall(r"^elmonet (.*?)(?:  #.*)?$", text, re.MULTILINE)
+    shell = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^elmonet (.*?)(?:  #.*)?$", shell, re.MULTILINE)
     assert [command.split()[0] for command in commands] == ["make", "fit", "predict", "export"]
     for command in commands:
         monkeypatch.setattr(sys, "argv", ["elmonet", *shlex.split(command)])

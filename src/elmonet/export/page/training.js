@@ -10,8 +10,7 @@ if (typeof document !== "undefined") (() => {
   let seed = 0, busy = false, again = false, latest = null, worker = null;
 
   // Two tabs
-  const panels = { use: document.querySelector("main"), train: element("div", { id: "train", role: "tabpanel", "aria-labelledby": "tab-train" }) };
-  panels.use.id = "use";
+  const panels = { use: document.getElementById("use"), train: element("div", { id: "train", role: "tabpanel", "aria-labelledby": "tab-train" }) };
   panels.use.setAttribute("role", "tabpanel");
   panels.use.setAttribute("aria-labelledby", "tab-use");
   const tabs = element("div", { role: "tablist", "aria-label": "What to do" });
