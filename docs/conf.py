@@ -43,7 +43,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
+    "pygments_light_style": "a11y-high-contrast-light",
     "secondary_sidebar_items": ["page-toc"],
 }
 smartquotes = False  # in docstrings quotes are code

@@ -30,6 +30,21 @@ PAGES = {  # of the site, by the file of the repository that they show
     "examples": "gallery/index.rst",
     "notebooks": "notebooks/index.md",
 }
+ACCESSIBLE = (  # the button's name is its text; a list of parameters is no list of terms; links have names
+    (re.compile(r'(<button [^>]*search-button-field[^>]*?) title="Search" aria-label="Search"'), r"\1"),
+    (
+        re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</em>,</dd>\n)+)</dl>', re.DOTALL),
+        lambda found: (
+            f'<div class="sig-params">{found[1].replace("<dd>", "<div>").replace("</dd>", "</div>")}</div>'
+        ),
+    ),
+    (
+        re.compile(
+            r'<p><a class="reference internal" href="([^"]*)"><span class="doc">([^<]*)</span></a></p>'
+        ),
+        r'<p><a class="reference internal" href="\1" aria-label="\2"><span class="doc">\2</span></a></p>',
+    ),
+)
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -61,6 +76,7 @@ def setup(app):
     app.connect("source-read", rewrite_page)
     app.connect("html-page-context", describe_page)
     app.connect("build-finished", write_live_pages)
+    app.connect("build-finished", serve_screen_readers)
     app.connect("build-finished", refuse_remote_assets)
     app.connect("autodoc-process-docstring", rewrite_docstring)
     app.connect("autodoc-skip-member", skip_member)
@@ -80,6 +96,17 @@ def write_live_pages(app, exception):
     """Write the pages on which operators are drawn on, beside the others."""
     if exception is None:
         live_pages.write_pages(Path(app.outdir) / "live")
+
+
+def serve_screen_readers(app, exception):
+    """Mend what theme, gallery and signatures leave out for those who hear a page."""
+    for page in sorted(Path(app.outdir).rglob("*.html")) if exception is None else []:
+        text = page.read_text(encoding="utf-8")
+        mended = text
+        for wrong, right in ACCESSIBLE:
+            mended = wrong.sub(right, mended)
+        if mended != text:
+            page.write_text(mended, encoding="utf-8")
 
 
 def describe_page(app, name, template, context, doctree):

@@ -15,6 +15,7 @@ from elmonet import (
     InputError,
     LayeredELMDeepONet,
     MarchingELMDeepONet,
+    OperatorData,
     Ridge,
     load,
 )
@@ -261,6 +262,17 @@ def test_a_saved_model_makes_a_page_too(tmp_path):
     fitted("curve")[0].save(tmp_path / "operator.elmonet")
     (page,) = load(tmp_path / "operator.elmonet").export(tmp_path / "operator.html")
     assert contents(page)["inputSize"] == 24
+
+
+def test_names_and_units_are_those_of_the_data(tmp_path):
+    units = {"power": "W", "temperature": "K", "time": "s"}
+    names = {"input": "power", "output": "temperature", "axes": ("time",)}
+    data = OperatorData(u, s, points=x[:, None], units=units, **names)
+    (page,) = ELMDeepONet(SLFN(40, "tanh"), random_state=0).fit(data).export(tmp_path / "operator.html")
+    (output,) = contents(page)["outputs"]
+    assert (contents(page)["inputs"][0]["label"], output["label"], output["axis"]) == (
+        "power [W]", "temperature [K]", "time [s]",
+    )  # fmt: skip
 
 
 def test_nothing_in_a_page_leads_elsewhere(tmp_path):

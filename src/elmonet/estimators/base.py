@@ -494,7 +494,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
             return export(description, path, dtype=dtype)
         description = replace(description, novelty=model.described_novelty(steps))
         beside = live.beside(self, model, description, points, steps, X, y)
-        return export(description, path, title, dtype, beside)
+        return export(live.named(description, self.labels_), path, title, dtype, beside)
 
     # Words and files
 
