@@ -30,7 +30,8 @@ def darcy(path):
     modes = np.linalg.svd(logs - logs.mean(axis=0), full_matrices=False)[2][:60].T
     branch = Linear() + InfiniteWidth("matern52", 0.06)
     model = ELMDeepONet(branch, POD(60), log_inputs=True, metric=modes, random_state=0)
-    _write(model, data, path, "Darcy flow: paint the ground, see the pressure")
+    # With sensors, the input is shown in the coordinates of the output instead of rows and columns.
+    _write(model, data, path, "Darcy flow: paint the ground, see the pressure", sensors=data.sensors)
 
 
 def duffing(path):
@@ -42,8 +43,8 @@ def duffing(path):
 PAGES = {"burgers": burgers, "darcy": darcy, "duffing": duffing, "antiderivative": write_training_page}
 
 
-def _write(model, data, path, title):
-    model.fit(data.u_train, data.s_train, points=data.points)
+def _write(model, data, path, title, **where):
+    model.fit(data.u_train, data.s_train, points=data.points, **where)
     model.export(path, X=data.u_test, y=data.s_test, title=title)
 
 
