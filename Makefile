@@ -2,14 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo paper test test-kernels lint bench docs site dist format clean
+.PHONY: core demo paper test test-kernels lint bench docs site dist format clean
 
-# The paper's four problems in four ways, in about a minute.
-demo: .venv/ready
+# What `elmonet fit` needs, and nothing else: no PyTorch, no matplotlib.
+core: .venv/core
+
+# The paper's four problems in four ways, in about a minute. Ends with a page to draw on.
+demo: .venv/demo
 	$(BIN)/elmonet demo --out results
 
 # All tables and figures of the paper, each number beside the printed one: five minutes.
-paper: .venv/ready
+paper: .venv/demo
 	$(BIN)/elmonet reproduce --out results
 
 # One process for each core, with one BLAS thread each: the tests are small, and threads would wait for each other.
@@ -46,11 +49,26 @@ format: .venv/ready
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv results dist site build docs/gallery docs/sg_execution_times.rst
+	rm -rf .venv results dist site build docs/gallery docs/notebooks docs/command-line.md docs/sg_execution_times.rst
 
+# Each command installs what it needs, and no more: what others need later is added to the same .venv.
 # Modules are compiled when they are first imported: most of those of torch and the documentation never are.
-.venv/ready: pyproject.toml constraints.txt
+install = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".$(1)"
+
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "elmonet needs Python 3.11 or newer; name one with make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
+
+.venv/core: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,)
 	touch $@
+
+.venv/demo: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,[plot$(,)baselines])
+	touch .venv/core $@
+
+.venv/ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(call install,[dev])
+	touch .venv/core .venv/demo $@
+
+, := ,

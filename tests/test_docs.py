@@ -22,7 +22,9 @@ BLOCK = re.compile(f"{HIDDEN}|{SHOWN}", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ elmonet (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = (page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "notebooks")  # by the site
+README = ROOT / "README.md"
+PAGES = sorted(WRITTEN)
 PAGES_WITH_COMMANDS = [page for page in PAGES if CONSOLE.search(page.read_text())]
 GENERATE = runpy.run_path(str(ROOT / "docs" / "generate.py"))
 tables, load_results = GENERATE["tables"], GENERATE["tables"].load_results
@@ -57,11 +59,27 @@ def test_code_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         assert expected is None or printed.getvalue() == expected
 
 
-def test_readme_needs_no_hidden_set_up():
-    blocks = list(BLOCK.finditer((ROOT / "README.md").read_text("utf-8")))
+def test_readme_runs_as_pasted_block_by_block(tmp_path, monkeypatch, capsys):
+    """All Python blocks in one session, all commands in one folder; nothing is set up out of sight."""
+    monkeypatch.chdir(tmp_path)
+    text = README.read_text("utf-8")
+    blocks = list(BLOCK.finditer(text))
     assert len(blocks) >= 3
-    assert not any(block["hidden"] for block in blocks)
-    assert all(block["text"] for block in blocks)  # each prints something
+    names = {}
+    for block in blocks:
+        assert not block["hidden"]
+        assert block["text"], "each block prints something"
+        exec(compile(block["code"], "README.md", "exec"), names)
+        assert capsys.readouterr().out == block["text"]
+    shell = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^elmonet (.*?)(?:  #.*)?$", shell, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["make", "fit", "predict", "export"]
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", ["elmonet", *shlex.split(command)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert end.value.code == 0, command
+    assert (tmp_path / "operator.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=page_id)

@@ -10,10 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "notebooks"),
+]
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MADE_BY_THE_SITE = "gallery/"  # from examples/
+MADE_BY_THE_SITE = (
+    "gallery/",
+    "notebooks/",
+    "command-line.md",
+)  # from examples/, notebooks/ and the commands
 
 
 TASKS = (ROOT / "docs" / "tasks.md").read_text()

@@ -1,4 +1,4 @@
-"""What the site does beyond Sphinx: links that leave docs/, plain-text docstrings, the order of the gallery.
+"""What the site does beyond Sphinx: links that leave docs/, plain-text docstrings, live pages, notebooks.
 
 Links of the pages lead to files on GitHub and to pages on the site. A page that says
 ``{include} ../CHANGELOG.md`` is that file, with the links of the file's own folder.
@@ -10,12 +10,14 @@ title. An entry of a section is ``name, other : what it is`` and continues in in
 
 import os
 import re
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
 import elmonet
+from scripts import command_line, live_pages, notebooks, thumbnails
 from scripts.shared import DOCS, ROOT
 
 INCLUDE = re.compile(r"```\{include\} (\.\./\S+)\n```\n")
@@ -26,7 +28,23 @@ PAGES = {  # of the site, by the file of the repository that they show
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "examples": "gallery/index.rst",
+    "notebooks": "notebooks/index.md",
 }
+ACCESSIBLE = (  # the button's name is its text; a list of parameters is no list of terms; links have names
+    (re.compile(r'(<button [^>]*search-button-field[^>]*?) title="Search" aria-label="Search"'), r"\1"),
+    (
+        re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</em>,</dd>\n)+)</dl>', re.DOTALL),
+        lambda found: (
+            f'<div class="sig-params">{found[1].replace("<dd>", "<div>").replace("</dd>", "</div>")}</div>'
+        ),
+    ),
+    (
+        re.compile(
+            r'<p><a class="reference internal" href="([^"]*)"><span class="doc">([^<]*)</span></a></p>'
+        ),
+        r'<p><a class="reference internal" href="\1" aria-label="\2"><span class="doc">\2</span></a></p>',
+    ),
+)
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -54,11 +72,53 @@ FIRST_EXAMPLES = [
 
 def setup(app):
     """Connect the functions below to the events of Sphinx."""
+    app.connect("builder-inited", write_sources)
     app.connect("source-read", rewrite_page)
+    app.connect("html-page-context", describe_page)
+    app.connect("build-finished", write_live_pages)
+    app.connect("build-finished", serve_screen_readers)
     app.connect("build-finished", refuse_remote_assets)
     app.connect("autodoc-process-docstring", rewrite_docstring)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("missing-reference", resolve_reference)
+
+
+def write_sources(app):
+    """Write the page of the command line, and each notebook as a page with what its cells print and draw."""
+    page, text = DOCS / "command-line.md", command_line.page()
+    if not page.exists() or page.read_text("utf-8") != text:
+        page.write_text(text, "utf-8")
+    notebooks.write_pages(ROOT / "notebooks", DOCS / "notebooks")
+    thumbnails.crop_thumbnails(DOCS / "gallery")
+
+
+def write_live_pages(app, exception):
+    """Write the pages on which operators are drawn on, beside the others."""
+    if exception is None:
+        live_pages.write_pages(Path(app.outdir) / "live")
+
+
+def serve_screen_readers(app, exception):
+    """Mend what theme, gallery and signatures leave out for those who hear a page."""
+    for page in sorted(Path(app.outdir).rglob("*.html")) if exception is None else []:
+        text = page.read_text(encoding="utf-8")
+        mended = text
+        for wrong, right in ACCESSIBLE:
+            mended = wrong.sub(right, mended)
+        if mended != text:
+            page.write_text(mended, encoding="utf-8")
+
+
+def describe_page(app, name, template, context, doctree):
+    """Tell search engines what a page is about: its first paragraph."""
+    if doctree is None:
+        return
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > 40:
+            short = text if len(text) <= 160 else text[:157].rsplit(" ", 1)[0] + " ..."
+            context["metatags"] += f'<meta name="description" content="{escape(short)}">'
+            return
 
 
 def rewrite_page(app, docname, source):

@@ -20,4 +20,4 @@ import lazy_loader
 # first use, so that `import elmonet` costs nothing.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -36,6 +36,23 @@ def test_export(run, folder):
         assert not (folder / wrong).exists()
 
 
+def test_a_page_with_test_functions(run, folder):
+    u = np.random.default_rng(1).normal(size=(3, 3)) @ np.stack([np.ones(12), x, x**2])
+    np.savez(folder / "new.npz", u=u, s=np.cumsum(u, axis=1) / 12)
+    np.savez(folder / "inputs.npz", u=u)
+    page = ["export", "m.elmonet", "-o", "operator.html"]
+    code, out, err = run(*page, "--test", "new.npz", "--title", "Rods & beams")
+    assert code == 0, err
+    assert "wrote operator.html" in out
+    text = (folder / "operator.html").read_text("utf-8")
+    assert "<title>Rods &amp; beams</title>" in text
+    assert '"Test 3"' in text
+    for wrong, message in (("inputs.npz", "no outputs to compare with"), ("none.npz", "none.npz")):
+        code, out, err = run(*page, "--test", wrong)
+        assert code == 1
+        assert message in " ".join(err.split())
+
+
 def test_invert(run, folder):
     code, out, err = run(
         *[

@@ -20,13 +20,19 @@ def test_a_table_and_a_page_with_pictures(run, tmp_path, monkeypatch):
     assert code == 0, err
     for words in (*(tables.TITLES[name] for name in some), *demo.METHODS, "2.12 %", "5.65 %"):
         assert words in out
-    assert all(len(line) <= 80 for line in out.splitlines()[:-1])
+    assert all(len(line) <= 80 for line in out.splitlines()[:-2])
     assert "0% Antiderivative: as printed" in err
     page = tmp_path / "here" / "index.html"
-    assert out.splitlines()[-1].endswith(f'-m webbrowser "{page.as_uri()}"')
+    assert out.splitlines()[-2].endswith(f'-m webbrowser "{page.as_uri()}"')
+    live = page.with_name("live-antiderivative.html")
+    assert out.splitlines()[-1].endswith(f'-m webbrowser "{live.as_uri()}"')
     html = page.read_text()
     assert html.count("<img") == 1 + len(some)
-    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert not re.search(r'src="(?!data:)', html)
+    linked = re.findall(r'href="(.*?)"', html)
+    assert linked == [f"live-{name}.html" for name in some]
+    for name, title in zip(linked, ("Antiderivative", "Darcy"), strict=True):
+        assert f"<title>{title}" in page.with_name(name).read_text("utf-8")
 
 
 def test_without_matplotlib_and_torch_it_says_so(run, tmp_path, monkeypatch):

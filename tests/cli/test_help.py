@@ -30,6 +30,10 @@ def files(tmp_path_factory):
         savemat(folder / name, {"f_train": u, "u_train": s, "points": points})
     for name in ("new.npz", "pool.npz"):
         np.savez(folder / name, u=data.u_test)
+    np.savez(folder / "known.npz", u=data.u_test, s=data.s_test)
+    np.save(folder / "measured.npy", s[3])
+    np.savetxt(folder / "measured.csv", s[3, ::10])
+    np.savetxt(folder / "where.csv", points[::10])
     np.save(folder / "grid.npy", points[::5])
     for name, alpha in (("operator", 1e-9), ("a", 1e-6), ("b", 1e-3), ("c", 1.0)):
         ELMDeepONet(Linear(), solver=Ridge(alpha)).fit(u, s, points).save(folder / f"{name}.elmonet")

@@ -22,7 +22,7 @@ _Points = Annotated[
 def export(
     model: console.ModelFile,
     out: Annotated[
-        Path, console.out_option("File to write: .onnx, .c (with a header .h beside it), .m or .fmu.")
+        Path, console.out_option("File to write: .onnx, .c (with a header .h), .m, .fmu or .html.")
     ],
     points: _Points = None,
     single: Annotated[
@@ -31,23 +31,33 @@ def export(
     steps: Annotated[
         int | None, console.option("Length of records in time.", "N", "as in training", min=1)
     ] = None,
+    test: Annotated[
+        Path | None,
+        console.option("Functions with known outputs that a page shows, with their errors.", "FILE", "none"),
+    ] = None,
+    title: Annotated[str | None, console.option("Heading of a page.", "TEXT", "name of the file")] = None,
     json: Annotated[bool, console.json_option("wrote, inputs, outputs")] = False,
 ) -> None:
-    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB or Octave, FMU.
+    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB, Octave, FMU, or a page to draw on.
 
-    The points of the outputs are fixed in the file. Nothing of elmonet is needed to use it.
+    The points of the outputs are fixed in the file. Nothing of elmonet is needed to use it. A page (.html) is
+    one file for any browser: inputs are drawn, painted or set, and the prediction follows.
 
     **Examples**
 
     elmonet export operator.elmonet -o operator.onnx
 
     elmonet export operator.elmonet -o operator.c --points grid.npy
+
+    elmonet export operator.elmonet -o operator.html --test known.npz --title "Heated body"
     """
     fitted = open_model(model)
     require_place(out, model)
     printer = console.Printer(json)
     where = _points(fitted, points, model)
-    files = fitted.export(out, where, dtype="float32" if single else "float64", steps=steps)
+    known = _known(fitted, test) if test is not None else {}
+    dtype = "float32" if single else "float64"
+    files = fitted.export(out, where, dtype=dtype, steps=steps, title=title, **known)
     description = fitted._fitted().description(where, steps)
     printer.value(wrote=[str(file) for file in files])
     for key, ports in (("inputs", description.inputs), ("outputs", description.outputs)):
@@ -55,6 +65,17 @@ def export(
         printer.line(f"{key}: {', '.join(f'{port.name!r} {port.shape}' for port in ports)}")
     printer.line(f"wrote {', '.join(map(str, files))}")
     printer.finish()
+
+
+def _known(fitted: Any, path: Path) -> dict[str, Any]:
+    """Return functions with known outputs from a file."""
+    from elmonet.cli.inputs import read_inputs
+
+    require_data(path)
+    found = read_inputs(fitted, path)
+    if found.truth is None:
+        raise InputError(f"{path} holds no outputs to compare with. {found.why_no_truth}")
+    return {"X": found.u, "y": found.truth}
 
 
 def invert(

@@ -215,8 +215,8 @@ def demo(
     """Show what elmonet does, in about a minute: the paper's four problems in four ways.
 
     As the paper prints it, with our solver, chosen automatically, and a DeepONet trained for some seconds.
-    Prints a table and writes index.html with pictures to the folder. For all tables of the paper: elmonet
-    reproduce.
+    Prints a table and writes to the folder: index.html with pictures, and for each problem a live page on
+    which inputs are drawn and the trained operator follows. For all tables of the paper: elmonet reproduce.
 
     **Examples**
 
@@ -227,7 +227,7 @@ def demo(
     from rich.console import Console
 
     from elmonet.paper.demo import demo as run
-    from elmonet.paper.demo import demo_table, write_demo
+    from elmonet.paper.demo import demo_table, live_name, write_demo
     from elmonet.progress import progress_bar
 
     require_folder(out)
@@ -240,8 +240,10 @@ def demo(
     for reason in skipped:
         console.print(f"DeepONet was not run: {reason}", style="dim", markup=False)
     printer = Printer()
-    page = (printer.save(lambda place: write_demo(found, place), out) / "index.html").resolve()
+    folder = printer.save(lambda place: write_demo(found, place), out).resolve()
     python, here = Path(sys.executable), Path.cwd()
     python = python.relative_to(here) if python.is_relative_to(here) else python
-    typer.echo(f'With pictures: "{python}" -m webbrowser "{page.as_uri()}"')
+    typer.echo(f'With pictures: "{python}" -m webbrowser "{(folder / "index.html").as_uri()}"')
+    live = (folder / live_name(found[0].data.name)).as_uri()
+    typer.echo(f'Draw an input, and what was just trained follows: "{python}" -m webbrowser "{live}"')
     printer.finish()

@@ -462,6 +462,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         steps: int | None = None,
         X: Any = None,
         y: Any = None,
+        title: str | None = None,
     ) -> list[Path]:
         """Write the fitted model for other programs, in a format that the ending of the file tells.
 
@@ -475,6 +476,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         dtype : "float64" or, for ONNX, "float32": of inputs and outputs; inside is always double precision.
         steps : length of records in time; by default that of the training records.
         X, y : functions with known outputs, as in `fit`, that a page shows as examples, with their errors.
+        title : heading of a page; by default the name of the file.
 
         Returns
         -------
@@ -493,13 +495,15 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 raise InputError("an FMU of records makes one step at a time: leave out points and steps.")
             steps = 1
         description = model.description(points, steps)
+        if ending != ".html" and not (X is None and y is None and title is None):
+            raise InputError(f"X, y and title are for pages (.html); got them for {Path(path).name!r}.")
         if ending == ".fmu":
             return export(description, path, dtype=dtype)
         if ending != ".html":
             return export(live.with_bands(self, model, description, points, steps), path, dtype=dtype)
         description = replace(description, novelty=model.described_novelty(steps))
         beside = live.beside(self, model, description, points, steps, X, y)
-        return export(description, path, dtype=dtype, beside=beside)
+        return export(live.named(description, self.labels_), path, title, dtype, beside)
 
     # Words and files
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.description import Description
+from elmonet.data.dataset import Labels
+from elmonet.description import Description, Port
 from elmonet.errors import InputError
 from elmonet.export import Beside
 from elmonet.fitting.fitted import FittedModel
@@ -43,15 +44,27 @@ def beside(
             )
     parts = () if inputs.parts is None or inputs.order is not None else inputs.parts
     coverage, half = band(estimator, model, description, points, rows)
+    axes: tuple[str, ...] = estimator.labels_.axes_with_units or ()
     return Beside(
         rows=rows,
         half=half,
         coverage=coverage,
         sensors=inputs.sensors,
         parts=tuple((part.name, part.size) for part in parts),
-        axis="t" if model.takes_lists else "x",
+        axis=axes[0] if len(axes) == 1 else "t" if model.takes_lists else "x",
         **known,
     )
+
+
+def named(description: Description, labels: Labels) -> Description:
+    """Return a description whose inputs and outputs are called as in the data, with their units."""
+
+    def shown(ports: tuple[Port, ...], single: str) -> tuple[Port, ...]:
+        only = single if len(ports) == 1 else ""
+        return tuple(replace(port, name=labels.with_unit(only or port.name)) for port in ports)
+
+    inputs, outputs = (shown(description.inputs, labels.input), shown(description.outputs, labels.output))
+    return replace(description, inputs=inputs, outputs=outputs)
 
 
 def with_bands(

@@ -14,10 +14,10 @@ from elmonet.description import Description, Graph
 from elmonet.description.operations import Kernel
 from elmonet.errors import InputError
 from elmonet.export import c_source, fmu, html_page, matlab_source, onnx_file
-from elmonet.export.html_page import Beside
+from elmonet.export.html_page import Beside, TrainingTab
 from elmonet.store import write_bytes
 
-__all__ = ["FORMATS", "Beside", "export"]
+__all__ = ["FORMATS", "Beside", "TrainingTab", "export"]
 
 FORMATS = {
     ".onnx": "ONNX, for onnxruntime and others",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.description import Description, Operation, Port
-from elmonet.description import operations as ops
+from elmonet.description import Description, Port
+from elmonet.export.packing import PackedArrays, rounded
 from elmonet.interpolation import as_grid
 
 _NUMBERS = 8  # at most so many values without places are numbers, each with a slider
@@ -26,9 +26,23 @@ _LEVELS = 6  # at most so many different values of a field are levels to paint w
 _PICTURES = 12  # curves and fields of outputs that are shown
 _EXAMPLES = (("smallest", 0.0), ("median", 0.5), ("largest", 1.0))
 _SEEN = 200  # training inputs whose predictions tell the range of the axes
-_LARGE = 1 << 20  # bytes of arrays above which numbers are rounded
-_AGREE = 1e-11  # change of predictions by rounding, relative to their size
-_WIDTHS = (5, 6, 7)  # bytes of rounded numbers
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTab:
+    """A linear operator that a page trains itself: random networks, and one linear solve.
+
+    Attributes
+    ----------
+    x : (M,), sensors and points.
+    modes_u, modes_s : (M, K), inputs and outputs are sums of their columns, with normal coefficients.
+    rows : model, error and seconds of what the result is shown beside.
+    """
+
+    x: np.ndarray
+    modes_u: np.ndarray
+    modes_s: np.ndarray
+    rows: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +58,7 @@ class Beside:
     parts : names and sizes of the parts of a single input; empty if it is one function.
     axis : name of the axis of curves.
     X, y : (n, m) and (n, k), functions with known outputs, flat; None if there are none.
+    training : a second tab, which trains; None for none.
     """
 
     rows: np.ndarray | None = None
@@ -54,6 +69,7 @@ class Beside:
     axis: str = "x"
     X: np.ndarray | None = None
     y: np.ndarray | None = None
+    training: TrainingTab | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +107,12 @@ def page(description: Description, title: str, beside: Beside | None = None) -> 
     True
     """
     beside = beside or Beside()
-    script = "".join(_file(name) for name in ("operations.js", "pictures.js", "page.js"))
-    style = _file("page.css")
+    trains = beside.training is not None
+    names = ["operations.js", "pictures.js", "page.js", *(["trainer.js", "training.js"] if trains else [])]
+    script, style = "".join(map(_file, names)), _file("page.css")
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"{'worker-src blob:; ' if trains else ''}base-uri 'none'; form-action 'none'"
     )
     record = json.dumps(contents(description, title, beside), allow_nan=False, separators=(",", ":"))
     # Neither an end of the element nor a comment can come from a name.
@@ -110,8 +127,8 @@ def page(description: Description, title: str, beside: Beside | None = None) -> 
 
 def contents(description: Description, title: str, beside: Beside) -> dict[str, Any]:
     """Return all that the script of a page reads, for JSON."""
-    description = _rounded(description, beside)
-    writer = _Arrays()
+    description = rounded(description, beside.rows)
+    writer = PackedArrays()
     rows, examples = beside.rows, _examples(description, beside)
     inputs = _input_parts(description, beside)
     outputs = _output_parts(description, beside)
@@ -119,6 +136,7 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
     some = known[np.linspace(0, len(known) - 1, min(len(known), _SEEN)).astype(int)]
     predicted = description(some)
     error = description.facts.get("expected relative error")
+    operations, novelty = (writer.operations(own) for own in (description.operations, description.novelty))
     return {
         "title": title,
         "inputSize": description.input_size,
@@ -127,8 +145,10 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
         "outputs": [_shown(part, predicted, writer) for part in outputs],
         "inputNames": [port.name for port in description.inputs],
         "outputNames": [port.name for port in description.outputs],
-        "operations": writer.operations(description.operations),
-        "novelty": writer.operations(description.novelty) if description.novelty else None,
+        "operations": operations,
+        "novelty": novelty or None,
+        "shared": _alike(operations, novelty),
+        "training": None if beside.training is None else _training(beside.training, writer),
         "half": None if beside.half is None else writer.array(beside.half),
         "coverage": beside.coverage,
         "error": None if error is None or not np.isfinite(error) else float(error),
@@ -145,118 +165,24 @@ def contents(description: Description, title: str, beside: Beside) -> dict[str, 
     }
 
 
+def _alike(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> int:
+    """Return with how many operations two lists begin alike."""
+    return next(
+        (i for i, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b))
+    )
+
+
+def _training(tab: TrainingTab, writer: PackedArrays) -> dict[str, Any]:
+    named = {"x": tab.x, "modesU": tab.modes_u, "modesS": tab.modes_s}
+    return {name: writer.array(values) for name, values in named.items()} | {"paper": list(tab.rows)}
+
+
 def _file(name: str) -> str:
     return (files("elmonet.export") / "page" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-class _Arrays:
-    """Collects arrays as base64, and operations that refer to them."""
-
-    def __init__(self) -> None:
-        self.found: list[dict[str, Any]] = []
-
-    def array(self, values: np.ndarray) -> dict[str, Any]:
-        """Add an array; return what refers to it."""
-        values = np.asarray(values)
-        if values.dtype.kind == "i":  # from -1, which becomes 0
-            width = 2 if values.max(initial=0) < 0xFFFF else 4
-            kind, raw = "int", (values + 1).astype(f"<u{width}").tobytes()
-        else:
-            kind, width = "float", _width(values)
-            raw = np.ascontiguousarray(_bytes(values)[:, 8 - width :]).tobytes()
-        self.found.append({"type": kind, "width": width, "base64": b64encode(raw).decode()})
-        return {"array": len(self.found) - 1, "shape": list(values.shape)}
-
-    def operations(self, operations: Sequence[Operation]) -> list[dict[str, Any]]:
-        """Return operations for JSON."""
-        found = []
-        for op in operations:
-            own = {item.name: self._value(getattr(op, item.name)) for item in fields(op)}
-            found.append({"kind": type(op).__name__, **own})
-        return found
-
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return self.array(value)
-        if isinstance(value, tuple) and value and isinstance(value[0], Operation):
-            return self.operations(value)
-        return list(value) if isinstance(value, tuple) else value
-
-
-# Numbers in few bytes
-
-
-def _bytes(values: np.ndarray) -> np.ndarray:
-    """Return the bytes (n, 8) of numbers, the lowest first."""
-    return np.ascontiguousarray(values.ravel(), "<f8").view(np.uint8).reshape(-1, 8)
-
-
-def _width(values: np.ndarray) -> int:
-    """Return the number of bytes that hold all numbers exactly, at least 2."""
-    used = _bytes(values).any(axis=0)
-    return max(2, 8 - int(np.argmax(used))) if used.any() else 2
-
-
-def _rounded(description: Description, beside: Beside) -> Description:
-    """Return a description whose large arrays have few bytes, as far as that changes no prediction.
-
-    Predictions for training inputs, for three times their deviations, and for noise of their size, may change
-    by 1e-11 of their size.
-    """
-    sizes = [(a.nbytes, place) for place, a in _large(description.operations)]
-    if sum(size for size, _ in sizes) <= _LARGE:
-        return description
-    x = _trials(description, beside)
-    with np.errstate(all="ignore"):
-        expected = description(x)
-    if not np.isfinite(expected).all():
-        return description
-    limit = _AGREE * np.abs(expected).max(axis=1, keepdims=True)
-    operations = description.operations
-    for _, place in sorted(sizes, reverse=True):
-        for width in _WIDTHS:
-            tried = _with_width(operations, place, width)
-            with np.errstate(all="ignore"):
-                off = np.abs(ops.evaluate(tried, x) - expected)
-            if (off <= limit).all():
-                operations = tried
-                break
-    return replace(description, operations=operations)
-
-
-def _large(operations: Sequence[Operation]) -> list[tuple[tuple[int, str], np.ndarray]]:
-    """Return matrices and centres, with the number of the operation and the name of the array."""
-    names = {ops.Affine: "matrix", ops.Kernel: "centres"}
-    return [
-        ((i, names[type(op)]), getattr(op, names[type(op)]))
-        for i, op in enumerate(operations)
-        if type(op) in names and getattr(op, names[type(op)]).nbytes > _LARGE // 16
-    ]
-
-
-def _with_width(operations: Sequence[Operation], place: tuple[int, str], width: int) -> tuple[Operation, ...]:
-    number, name = place
-    values = getattr(operations[number], name)
-    step = np.uint64(1 << 8 * (8 - width))
-    bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    nearest = ((bits + step // np.uint64(2)) // step * step).view(np.float64)
-    changes: dict[str, Any] = {name: nearest}
-    changed = replace(operations[number], **changes)
-    return tuple(changed if i == number else op for i, op in enumerate(operations))
-
-
-def _trials(description: Description, beside: Beside) -> np.ndarray:
-    rng, m = np.random.default_rng(0), description.input_size
-    known = beside.rows if beside.rows is not None and len(beside.rows) else rng.normal(size=(8, m))
-    some = known[np.linspace(0, len(known) - 1, min(len(known), 8)).astype(int)]
-    middle, low, high = known.mean(axis=0), known.min(axis=0), known.max(axis=0)
-    far = middle + 3 * (some - middle)
-    far = np.where(low > 0, np.maximum(far, low / 3), far)  # logarithms
-    return np.concatenate([some, far, rng.uniform(low, high, (8, m))])
 
 
 # What is shown
@@ -271,10 +197,10 @@ def _examples(description: Description, beside: Beside) -> list[tuple[str, np.nd
         places = dict.fromkeys(int(order[round(part * (len(order) - 1))]) for _, part in _EXAMPLES)
         names = [name for name, _ in _EXAMPLES] if len(places) == len(_EXAMPLES) else [""] * len(places)
         for name, i in zip(names, places, strict=True):
-            found.append((f"Training input {i}" + (f", {name}" if name else ""), beside.rows[i], None))
+            found.append((f"{name} training input".strip().capitalize(), beside.rows[i], None))
     if beside.X is not None and beside.y is not None:
         for i, (x, y) in enumerate(zip(beside.X[:6], beside.y[:6], strict=True)):
-            found.append((f"Test function {i}", x, y))
+            found.append((f"Test {i + 1}", x, y))
     return found or [("Zero", np.zeros(description.input_size), None)]
 
 
@@ -349,7 +275,7 @@ def _components(port: Port, index: np.ndarray, count: int) -> list[tuple[str, np
     return [(f"{port.name} {i}", own) for i, own in enumerate(each)]
 
 
-def _shown(part: Part, known: np.ndarray, writer: _Arrays, trained: bool = True) -> dict[str, Any]:
+def _shown(part: Part, known: np.ndarray, writer: PackedArrays, trained: bool = True) -> dict[str, Any]:
     """Return a part for JSON, with the range of known values (n, .)."""
     values = known[:, part.index]
     finite = values[np.isfinite(values)]

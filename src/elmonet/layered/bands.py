@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from elmonet.description import Graph
 from elmonet.layered.grid import Grid
 from elmonet.layered.settings import LayerSettings
 from elmonet.layered.windows import Windows, box_of_offsets, resampled
 from elmonet.uncertainty.bands import BandErrorBars, Bands
 from elmonet.uncertainty.calibration import Calibration, Validation, calibration_by_halves, calibration_of
-from elmonet.uncertainty.novelty import Novelty
+from elmonet.uncertainty.novelty import Novelty, trace_largest
 
 if TYPE_CHECKING:
     from elmonet.layered.fitted import ChainQuery, FittedChain
@@ -242,6 +244,18 @@ class WindowNovelty:
     def outside(self, u: np.ndarray, grid: Grid) -> np.ndarray:
         """Return which functions (n,) have windows well outside those of the training functions."""
         return self(u, grid) > _MARGIN
+
+    def trace(self, graph: Graph, channels: Sequence[int]) -> int:
+        """Write the novelty (1,) of one function on the training grid, 1 being the margin of `outside`."""
+        windows = Windows(
+            self.training, self.training, [r * h for r, h in zip(self.radius, self.spacing, strict=True)]
+        )
+        traced = [windows.trace(graph, u, box_of_offsets(self.radius, self.spacing), False) for u in channels]
+        starts = np.cumsum([0, *(graph.sizes[value] for value, _ in traced)])
+        index = np.concatenate([at + start for (_, at), start in zip(traced, starts, strict=False)])
+        rows = graph.gather(graph.concat([value for value, _ in traced]), index.T)
+        found = self.measure.trace(graph, rows, self.training.size)
+        return graph.scale(trace_largest(graph, found), 1 / _MARGIN)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all but the training grid as named arrays, for a file."""

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from elmonet.checks import coordinates
 from elmonet.data.scattered import Scattered
-from elmonet.description import Description, Graph
+from elmonet.description import Description, Graph, Operation
 from elmonet.errors import InputError, LargeErrorWarning
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.inputs import count_of
@@ -159,6 +159,11 @@ class FittedChain(FittedModel):
         operations = graph.finished(outputs.trace_unpacked(graph, graph.scale(z, form.size)))
         at = outputs.points if where is None else where
         return Description(operations, ports, outputs.ports(shape), at, self.facts_to_export())
+
+    def described_novelty(self, steps: int | None = None) -> tuple[Operation, ...]:
+        """Return operations from the inputs to the novelty of the most unusual window."""
+        graph = Graph(sum(port.size for port in self.form.inputs.ports()))
+        return graph.finished(self.windows.trace(graph, self.form.trace_channels(graph, 0)))
 
     def flat_inputs(self, estimator: Any, X: Any) -> np.ndarray:
         """Check inputs on the training grid; return them packed and flat."""

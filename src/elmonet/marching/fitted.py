@@ -11,7 +11,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from elmonet.checks import coordinates, plain
-from elmonet.description import Description, Graph
+from elmonet.description import Description, Graph, Operation
 from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
@@ -24,7 +24,7 @@ from elmonet.marching.step import Series, Step
 from elmonet.summary import Fact, Summary, percent, plural, rounded
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
-from elmonet.uncertainty.novelty import TrainingRecord
+from elmonet.uncertainty.novelty import TrainingRecord, trace_largest
 
 _SUSPECT = 5.0  # deviation of the logarithm of an error that stands far out, in robust standard deviations
 _SUSPECT_RATIO = 5.0  # its ratio to the median error
@@ -177,28 +177,9 @@ class FittedMarching(FittedModel):
 
     def described(self, points: Any = None, steps: int | None = None) -> Description:
         """Return free runs of so many steps, from rest, as a list of array operations."""
-        inputs, outputs, settings = self.inputs, self.outputs, self.step.settings
-        assert isinstance(inputs, RecordInputs)
-        T = inputs.steps if steps is None else steps
-        ports, (channels, numbers) = inputs.ports(T), inputs.places(T)
-        graph, g, h, c = (
-            Graph(sum(port.size for port in ports)),
-            settings.inputs - 1,
-            settings.outputs,
-            self.step.sizes[0],
-        )
-        ahead = np.full((g, channels.shape[1]), -1) if self.rest == "zero" else np.tile(channels[0], (g, 1))
-        z = graph.march(
-            graph.gather(0, np.concatenate([ahead, channels])),
-            graph.gather(0, numbers),
-            graph.constant(np.tile(self.level, h)),
-            self.step.trace(self.coefficients, self.limits),
-            steps=T,
-            past=h,
-            outputs=c,
-            seen=g + 1,
-            inputs=channels.shape[1],
-        )
+        outputs, c = self.outputs, self.step.sizes[0]
+        graph, _, z = self._traced(steps)
+        T = graph.sizes[z] // c
         z = graph.gather(z, np.arange(T * c).reshape(T, c).T)
         t = self.t0 + self.dt * np.arange(T)
         at = (
@@ -211,12 +192,49 @@ class FittedMarching(FittedModel):
         operations = graph.finished(outputs.trace_unpacked(graph, z))
         return Description(
             operations,
-            ports,
+            self._record_inputs.ports(T),
             outputs.ports((len(t),)),
             t[:, None],
             self.facts_to_export(),
             interval=float(self.dt),
         )
+
+    @property
+    def _record_inputs(self) -> RecordInputs:
+        assert isinstance(self.inputs, RecordInputs)
+        return self.inputs
+
+    def _traced(self, steps: int | None) -> tuple[Graph, list[int], int]:
+        """Write a free run from rest; return its inputs and what precedes them, parameters, start, and it."""
+        inputs, settings = self._record_inputs, self.step.settings
+        T = inputs.steps if steps is None else steps
+        channels, numbers = inputs.places(T)
+        g, h, (c, p, _) = settings.inputs - 1, settings.outputs, self.step.sizes
+        ahead = np.full((g, p), -1) if self.rest == "zero" else np.tile(channels[0], (g, 1))
+        graph = Graph(sum(port.size for port in inputs.ports(T)))
+        u, parameters = graph.gather(0, np.concatenate([ahead, channels])), graph.gather(0, numbers)
+        start, body = graph.constant(np.tile(self.level, h)), self.step.trace(self.coefficients, self.limits)
+        z = graph.march(u, parameters, start, body, steps=T, past=h, outputs=c, seen=g + 1, inputs=p)
+        return graph, [u, parameters, start], z
+
+    def described_novelty(self, steps: int | None = None) -> tuple[Operation, ...]:
+        """Return operations from the inputs to how far a free run leaves the training range."""
+        (c, p, q), settings = self.step.sizes, self.step.settings
+        graph, parts, z = self._traced(steps)
+        T, h, seen = graph.sizes[z] // c, settings.outputs, settings.inputs
+        at = np.cumsum([0, *(graph.sizes[part] for part in (*parts, z))])
+        k = np.arange(T)[:, None]
+        # What step k sees: the last h outputs, which begin with the start, inputs up to its own, parameters.
+        index = [
+            at[2] + k * c + np.arange(h * c),
+            at[0] + k * p + np.arange(seen * p),
+            at[1] + 0 * k + np.arange(q),
+        ]
+        Z = self.step.trace_coordinates(graph, graph.gather(graph.concat([*parts, z]), np.hstack(index)), T)
+        middle, half = self.ranges.mean(axis=0), np.maximum((self.ranges[1] - self.ranges[0]) / 2, 1e-9)
+        Z = graph.scale(Z, 1 / half, before=middle, rows=T)
+        sides = [graph.elementwise(graph.scale(Z, sign), "relu") for sign in (1.0, -1.0)]
+        return graph.finished(graph.scale(trace_largest(graph, graph.sum(sides)), 1 / (self.usual * MARGIN)))
 
     takes_lists: ClassVar[bool] = True
 

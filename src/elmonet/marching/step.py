@@ -299,6 +299,11 @@ class Step:
             parts = [X @ matrix[:m].T + shift[:m] for X, _ in _blocks([one], self.settings)]
             yield np.concatenate(parts)
 
+    def trace_coordinates(self, graph: Graph, x: int, rows: int) -> int:
+        """Write `coordinates` of some steps, from what each sees."""
+        (matrix, shift), m = self._map, self._linear
+        return graph.affine(x, matrix[:m], shift[:m], rows)
+
 
 def _blocks(
     series: Sequence[Series], settings: Settings, width: int = 0

@@ -152,7 +152,7 @@ _NEXT = (
 
 
 def write_demo(results: list[DemoResult], out: str | os.PathLike[str]) -> Path:
-    """Write ``index.html`` with the table and the figures.
+    """Write ``index.html`` with the table and the figures, and a live page of each operator beside it.
 
     Parameters
     ----------
@@ -164,8 +164,10 @@ def write_demo(results: list[DemoResult], out: str | os.PathLike[str]) -> Path:
     path : of the page.
     """
     summary = demo_table(results)
+    Path(out).mkdir(parents=True, exist_ok=True)
     body: list[Markup] = [element("h1", "elmonet: the paper's four problems"), element("p", _ABOUT)]
     body += [element("h2", summary.title), table(summary.rows, summary.columns)]
+    body += _live_pages(results, Path(out))
     try:
         require_pictures()
         body += _pictures(results)
@@ -173,9 +175,29 @@ def write_demo(results: list[DemoResult], out: str | os.PathLike[str]) -> Path:
         body.append(element("p", f"Without pictures: {error}"))
     body += [element("h2", "Next"), element("pre", _NEXT)]
     path = Path(out) / "index.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, page("elmonet demo", *body).encode())
     return path
+
+
+def live_name(problem: str) -> str:
+    """Return the name of the live page of a problem.
+
+    >>> live_name("inverse_source")
+    'live-inverse-source.html'
+    """
+    return f"live-{problem.replace('_', '-')}.html"
+
+
+def _live_pages(results: list[DemoResult], out: Path) -> list[Markup]:
+    """Write a live page of each model; return links to them."""
+    links = []
+    for result in results:
+        data, title = result.data, TITLES[result.data.name]
+        name = live_name(data.name)
+        result.model.export(out / name, X=data.u_test[:6], y=data.s_test[:6], title=title)
+        links.append(element("li", element("a", title, href=name)))
+    about = "Draw or paint an input, and the operator that was just trained follows:"
+    return [element("h2", "Try them"), element("p", about), element("ul", *links)]
 
 
 def _pictures(results: list[DemoResult]) -> list[Markup]:

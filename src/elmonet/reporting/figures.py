@@ -26,7 +26,7 @@ from elmonet.plot.fields import coloured, coloured_error, finish_fields, in_pict
 from elmonet.plot.functions import parity
 from elmonet.plot.predicted import WithBand
 from elmonet.reporting.data import Shown, TestScore
-from elmonet.reporting.html import Markup, element, picture, table
+from elmonet.reporting.html import Markup, element, folded, picture, table
 from elmonet.summary import plural
 from elmonet.uncertainty.calibration import Calibration
 
@@ -243,5 +243,5 @@ def _found(found: Calibration, where: str) -> list[Markup]:
             drawn(draw, 1, columns, 4.6 * columns, 4.6),
             "Coverage found against coverage asked for; true error against stated error, if known.",
         ),
-        table(rows, ("asked for", "of all values", "of whole functions")),
+        folded("The same in numbers", table(rows, ("asked for", "of all values", "of whole functions"))),
     ]

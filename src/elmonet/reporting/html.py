@@ -29,6 +29,10 @@ figcaption { font-size: 0.9em; }
 img { max-width: 100%; height: auto; background: #fff; }
 code, pre { background: var(--code); padding: 0 0.2em; }
 pre { padding: 0.6em 0.8em; white-space: pre-wrap; }
+summary { cursor: pointer; padding: 0.3em 0; }
+@media print { :root { --ink: #000; --paper: #fff; --faint: #ddd; --line: #888; --code: #f4f4f4; }
+  body { font-size: 11px; margin: 0; max-width: none; } figure, table, pre { break-inside: avoid; }
+  h2 { break-after: avoid; } details:not([open]) { display: none; } }
 """
 
 
@@ -58,6 +62,15 @@ def table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> Markup:
     return element("table", *lines) if head else element("table", *lines, class_="facts")
 
 
+def folded(title: str, *content: str) -> Markup:
+    """Return what a click on its title unfolds.
+
+    >>> folded("All", "a < b")
+    '<details><summary>All</summary>a &lt; b</details>'
+    """
+    return element("details", element("summary", title), *content)
+
+
 def picture(png: bytes, caption: str) -> Markup:
     """Return an embedded picture with a caption, which is its alternative text too."""
     image = Markup(f'<img src="{inside(png)}" alt="{escape(caption)}">')
@@ -75,7 +88,7 @@ def page(title: str, *body: str) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style></head>\n<body>\n{_joined(body)}</body></html>\n"
+        f"<style>{_STYLE}</style></head>\n<body><main>\n{_joined(body)}</main></body></html>\n"
     )
 
 

@@ -25,7 +25,7 @@ from elmonet.reporting.figures import (
     one,
     require_pictures,
 )
-from elmonet.reporting.html import Markup, element, page, picture, table
+from elmonet.reporting.html import Markup, element, folded, page, picture, table
 from elmonet.store import write_bytes
 from elmonet.summary import percent, plural, rounded
 from elmonet.uncertainty.error_estimate import MIN_INDEPENDENT
@@ -74,12 +74,12 @@ def report(
         element("h1", title),
         element("p", _date()),
         *_error(data, shown, tested),
-        *_data(data, file, understood),
-        *_choice(data),
+        *_functions(data, shown),
+        *bands_section(shown, tested),
         *_suspects(data.suspects),
         *([] if data.physics is None else _equation(data.physics)),
-        *bands_section(shown, tested),
-        *_functions(data, shown),
+        *_data(data, file, understood),
+        *_choice(data),
         *_repeat(data, command),
     ]
     write_bytes(path, page(title, *body).encode(errors="backslashreplace"))  # of file names, too
@@ -133,7 +133,7 @@ def _data(data: ReportData, file: str, understood: Sequence[str]) -> list[Markup
 
 def _choice(data: ReportData) -> list[Markup]:
     parts = [element("h2", "What was chosen, and why"), element("pre", data.summary)]
-    parts.append(table(data.settings.items()))
+    parts.append(folded("All settings", table(data.settings.items())))
     if data.leaderboard:
         caption = (
             "All candidates, one row per kind, the best on top. Orange: chosen. Blue: tried on all "
@@ -181,13 +181,14 @@ def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
     names = [name for name in _COLUMNS if name in rows[0]]
     cells = [[_cell(row.get(name)) for name in names] for row in rows[:_MAX_CANDIDATES]]
     head = [name.replace("_", " ") for name in names]
-    more = f"The {_MAX_CANDIDATES} best of {len(rows)}." if len(rows) > _MAX_CANDIDATES else ""
-    return [table(cells, head), *([element("p", more)] if more else [])]
+    some = len(rows) > _MAX_CANDIDATES
+    title = f"The {_MAX_CANDIDATES} best of {len(rows)}." if some else "All candidates as a table."
+    return [folded(title, table(cells, head))]
 
 
 def _equation(physics: Any) -> list[Markup]:
     warning = (
-        "The outputs are solutions of this equation, not measurements. The errors of functions below are "
+        "The outputs are solutions of this equation, not measurements. The errors of functions are "
         "differences from these solutions."
     )
     return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]

@@ -166,28 +166,23 @@ class Novelty:
         """The novelty above which a function lies well outside."""
         return _MARGIN if self.of_mean <= 1 / _FEW_FUNCTIONS else _WIDE_MARGIN
 
-    def trace(self, graph: Graph, x: int) -> int:
-        """Write the novelty (1,) of one function, as the branch sees it."""
-        centred = graph.scale(x, before=self.mean)
-        inside = graph.affine(centred, self.V.T)
+    def trace(self, graph: Graph, x: int, rows: int = 1) -> int:
+        """Write the novelty (rows,) of functions, as the branch sees them."""
+        centred = graph.scale(x, before=self.mean, rows=rows)
+        inside = graph.affine(centred, self.V.T, rows=rows)
         squares, all_squares = graph.product([inside, inside]), graph.product([centred, centred])
-        ones = np.ones((1, len(self.mean)))
-        rest = graph.sum(
-            [graph.affine(all_squares, ones), graph.affine(squares, -np.ones((1, self.V.shape[1])))]
-        )
+        ones, own = np.ones((1, len(self.mean))), np.ones((1, self.V.shape[1]))
+        rest = graph.sum([graph.affine(all_squares, ones, rows=rows), graph.affine(squares, -own, rows=rows)])
         rest = graph.scale(graph.clip(rest, 0.0, np.inf), 1 / self.noise)
         weights = 1 / (self.values + self.noise)
-        leverage = graph.sum([graph.affine(squares, weights[None], self.of_mean), rest])
+        leverage = graph.sum([graph.affine(squares, weights[None], self.of_mean, rows=rows), rest])
         found = _trace_root(graph, graph.scale(leverage, 1 / self.largest))
         low, high = self.range
         width = np.where(high > low, high - low, np.inf)
         for sign, end, limit in zip((-1.0, 1.0), (low, high), self.beyond, strict=False):
-            beyond = graph.clip(graph.scale(x, sign / width, before=end), 0.0, np.inf)
-            mean = graph.affine(graph.product([beyond, beyond]), ones / len(self.mean))
-            excess = graph.scale(_trace_root(graph, mean), 1 / limit)
-            # The larger of two numbers is one of them, and what the other has more.
-            more = graph.elementwise(graph.sum([excess, graph.scale(found, -1.0)]), "relu")
-            found = graph.sum([found, more])
+            beyond = graph.clip(graph.scale(x, sign / width, before=end, rows=rows), 0.0, np.inf)
+            mean = graph.affine(graph.product([beyond, beyond]), ones / len(self.mean), rows=rows)
+            found = _trace_larger(graph, found, graph.scale(_trace_root(graph, mean), 1 / limit))
         return found
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -223,6 +218,20 @@ def _trace_root(graph: Graph, x: int) -> int:
     tiny = float(np.finfo(np.float64).tiny)
     logs = graph.elementwise(graph.clip(x, tiny, np.inf), "log")
     return graph.elementwise(graph.scale(logs, 0.5), "exp")
+
+
+def _trace_larger(graph: Graph, a: int, b: int) -> int:
+    """Write the larger of two values each: one of them, and what the other has more."""
+    more = graph.elementwise(graph.sum([b, graph.scale(a, -1.0)]), "relu")
+    return graph.sum([a, more])
+
+
+def trace_largest(graph: Graph, x: int) -> int:
+    """Write the largest (1,) of some values: of the first and the second half, again and again."""
+    while (size := graph.sizes[x]) > 1:
+        half = (size + 1) // 2
+        x = _trace_larger(graph, graph.part(x, 0, half), graph.part(x, size - half, size))
+    return x
 
 
 def _excess(X: np.ndarray, low: np.ndarray, high: np.ndarray, *, below: bool) -> np.ndarray:

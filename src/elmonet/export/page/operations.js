@@ -190,9 +190,10 @@ const Operations = (() => {
   }
 
   // Return a function from the input to the last value of a list of operations. Results are used again.
-  function prepared(operations, arrays, inputSize) {
-    const values = [null], steps = [];
-    for (const given of operations) {
+  // The first of them may be known: `known` holds the values of a list that begins alike, and has just been run.
+  function prepared(operations, arrays, inputSize, known = [null]) {
+    const values = [...known], steps = [];
+    for (const given of operations.slice(known.length - 1)) {
       const op = { ...given };
       for (const [key, value] of Object.entries(op)) {
         if (value !== null && typeof value === "object" && "array" in value) op[key] = arrays[value.array];
@@ -210,12 +211,14 @@ const Operations = (() => {
       steps.push([all[op.kind], op, y]);
       values.push(y);
     }
-    return (x) => {
+    const evaluate = (x) => {
       if (x.length !== inputSize) throw new Error(`an input has ${inputSize} values; got ${x.length}`);
       values[0] = x;
       for (const [run, op, y] of steps) run(op, op.sources.map((source) => values[source]), y);
       return values[values.length - 1];
     };
+    evaluate.values = values;
+    return evaluate;
   }
 
   return { decoded, prepared, ndtr };

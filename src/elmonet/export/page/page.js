@@ -1,12 +1,12 @@
 // The page: inputs that are drawn, painted or set; each change gives a new prediction in the next frame.
 "use strict";
 
-if (typeof document !== "undefined") (() => {
+const Page = typeof document === "undefined" ? null : (() => {
   const record = JSON.parse(document.getElementById("record").textContent);
   const arrays = record.arrays.map(Operations.decoded);
   const array = (reference) => (reference === null ? null : arrays[reference.array]);
   const predict = Operations.prepared(record.operations, arrays, record.inputSize);
-  const novelty = record.novelty && Operations.prepared(record.novelty, arrays, record.inputSize);
+  const novelty = record.novelty && Operations.prepared(record.novelty, arrays, record.inputSize, predict.values.slice(0, record.shared + 1));
   const half = array(record.half), x = new Float64Array(record.inputSize);
   const { Curve, Field, text } = Pictures;
   const byId = (id) => document.getElementById(id);
@@ -21,7 +21,19 @@ if (typeof document !== "undefined") (() => {
   let count = 0;
   const fresh = () => `part-${(count += 1)}`;
   const taken = (values, index) => Float64Array.from(index, (i) => values[i]);
-  const percent = (v) => `${text(Number((100 * v).toPrecision(2)))} %`;
+  const percent = (v) => `${text(Number((100 * v).toPrecision(2)))}\u00a0%`;
+
+  // A slider with its label and its value in words.
+  function setting(label, low, high, start, words, step = (high - low) / 100) {
+    const id = fresh(), shown = element("output", { for: id }, words(start));
+    const slider = element("input", { type: "range", id, min: low, max: high, step });
+    slider.value = start;
+    slider.addEventListener("input", () => {
+      shown.textContent = words(slider.valueAsNumber);
+      slider.setAttribute("aria-valuetext", shown.textContent);
+    });
+    return [element("div", { class: "setting" }, element("label", { for: id }, label), slider, shown), slider];
+  }
 
   for (const part of [...record.inputs, ...record.outputs]) {
     for (const key of ["index", "x", "y"]) if (part[key]) part[key] = array(part[key]);
@@ -134,12 +146,9 @@ if (typeof document !== "undefined") (() => {
       this.listen(canvas);
     }
 
-    setting(label, low, high, start, words) {
-      const id = fresh(), shown = element("output", { for: id }, words(start));
-      const slider = element("input", { type: "range", id, min: low, max: high, step: (high - low) / 100 });
-      slider.value = start;
-      slider.addEventListener("input", () => { shown.textContent = words(slider.valueAsNumber); });
-      this.figure.append(element("div", { class: "setting" }, element("label", { for: id }, label), slider, shown));
+    setting(...what) {
+      const [row, slider] = setting(...what);
+      this.figure.append(row);
       return slider;
     }
     levels() {
@@ -328,4 +337,5 @@ if (typeof document !== "undefined") (() => {
     for (const own of [...inputs, ...outputs]) own.picture?.paint();
   });
   show(record.examples[Math.min(1, record.examples.length - 1)]);
+  return { record, arrays, element, setting };
 })();

@@ -26,6 +26,13 @@ const Pictures = (() => {
     out[at + 3] = 255;
   }
 
+  // From blue over white to red, for values from -1 to 1.
+  function shade(value, out, at) {
+    const v = Math.min(Math.max(value, -1), 1), end = v < 0 ? [20, 86, 140] : [179, 71, 15];
+    for (let c = 0; c < 3; c++) out[at + c] = 250 + Math.abs(v) * (end[c] - 250);
+    out[at + 3] = 255;
+  }
+
   function extent(values) {
     let low = Infinity, high = -Infinity;
     for (const v of values) {
@@ -308,5 +315,5 @@ const Pictures = (() => {
     }
   }
 
-  return { Curve, Field, text };
+  return { Curve, Field, text, mapped, shade };
 })();
