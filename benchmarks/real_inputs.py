@@ -166,7 +166,7 @@ def smt_kriging(U, C, V):
 
 
 def pyapprox_operator(U, C, V):
-    """A Matern kernel with a scale for each column, by maximum likelihood; columns of C count by their size."""
+    """A Matern kernel with a scale for each column, by maximum likelihood; columns of C weigh by size."""
     if len(U) > MAX_GAUSSIAN or U.shape[1] > MAX_COLUMNS:
         raise Skipped("too many functions or columns for a scale each")
     fitters, encoders, kernels, backends = (

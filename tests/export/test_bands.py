@@ -7,7 +7,15 @@ import warnings
 import numpy as np
 import pytest
 
-from elmonet import SLFN, ELMDeepONet, ExtrapolationWarning, Linear, MarchingELMDeepONet
+from elmonet import (
+    SLFN,
+    ELMDeepONet,
+    ExtrapolationWarning,
+    LayeredELMDeepONet,
+    Linear,
+    MarchingELMDeepONet,
+)
+from elmonet.description.operations import evaluate
 
 from .conftest import COMPILER, OCTAVE, call, compiled
 
@@ -101,9 +109,34 @@ def test_bands_hold_new_outputs_and_novelty_tells_what_predict_warns_of(run, mod
     assert set(novelty > 1) == {True, False}
 
 
-def test_records_have_bands(tmp_path):
-    own = MarchingELMDeepONet(memory=(2, 2), random_state=0).fit(u[:30], s[:30], points=x)
-    own.export(tmp_path / "record.c")
-    header = (tmp_path / "record.h").read_text()
-    assert "extern const double record_band[RECORD_OUTPUTS];" in header
-    assert "record_novelty" not in header  # of records it is not known
+@pytest.mark.parametrize(
+    "own",
+    [
+        MarchingELMDeepONet(memory=(2, 2), random_state=0),
+        LayeredELMDeepONet("nothing", layers=1, width=20, random_state=0),
+    ],
+)
+def test_records_and_layers_have_bands_and_novelty(own, tmp_path):
+    """In all formats that of the description, which is above 1 where predict warns."""
+    torch, runtime = pytest.importorskip("torch"), pytest.importorskip("onnxruntime")
+    own.fit(u[:60], s[:60], points=x)
+    rows = np.array([0.1, 1.0, 50.0])[:, None] * u[200:201]
+    fitted = own._fitted()
+    expected = evaluate(fitted.described_novelty(), rows)[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtrapolationWarning)
+        outside = fitted.outside(fitted.query(own, rows))
+    np.testing.assert_array_equal(expected > 1, outside)
+    assert outside.any()
+    np.testing.assert_allclose(own.to_torch().novelty(torch.from_numpy(rows)), expected, rtol=1e-8)
+    own.export(tmp_path / "own.onnx")
+    session = runtime.InferenceSession(tmp_path / "own.onnx", providers=["CPUExecutionProvider"])
+    (found,) = session.run(["novelty"], {session.get_inputs()[0].name: rows})
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
+    own.export(tmp_path / "own.c")
+    assert "extern const double own_band[OWN_OUTPUTS];" in (tmp_path / "own.h").read_text()
+    if COMPILER is not None:
+        library, work, found = compiled(tmp_path / "own.c"), np.empty(100_000), np.empty(3)
+        for i, row in enumerate(rows):
+            call(library.own_novelty, row, found[i : i + 1], work)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)

@@ -38,7 +38,7 @@ def export(
     title: Annotated[str | None, console.option("Heading of a page.", "TEXT", "name of the file")] = None,
     json: Annotated[bool, console.json_option("wrote, inputs, outputs")] = False,
 ) -> None:
-    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB, Octave, FMU, or a page to draw on.
+    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB, FMU, or a page to draw on.
 
     The points of the outputs are fixed in the file. Nothing of elmonet is needed to use it. A page (.html) is
     one file for any browser: inputs are drawn, painted or set, and the prediction follows.

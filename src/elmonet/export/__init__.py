@@ -6,12 +6,10 @@ Each reads a `Description`, the model as a list of array operations; a page also
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from elmonet.description import Description, Graph
-from elmonet.description.operations import Kernel
+from elmonet.description import Description
 from elmonet.errors import InputError
 from elmonet.export import c_source, fmu, html_page, matlab_source, onnx_file
 from elmonet.export.html_page import Beside, TrainingTab
@@ -62,7 +60,7 @@ def export(
     elif ending == ".fmu":
         written = {path: fmu.archive(description, c_source.identifier(name or path.stem))}
     elif ending == ".html":
-        written = {path: html_page.page(_whole_kernels(description), name or path.stem, beside).encode()}
+        written = {path: html_page.page(description, name or path.stem, beside).encode()}
     else:
         function = c_source.identifier(path.stem)
         if function != path.stem:
@@ -74,18 +72,6 @@ def export(
     for place, content in written.items():
         write_bytes(place, content)
     return list(written)
-
-
-def _whole_kernels(description: Description) -> Description:
-    """Return a description in which kernels minus one, which a page does not know, are two operations."""
-    graph, number = Graph(description.input_size), {0: 0}
-    for i, op in enumerate(description.operations, start=1):
-        own = replace(op, sources=tuple(number[source] for source in op.sources))
-        if isinstance(own, Kernel) and own.less_one:
-            number[i] = graph.scale(graph.add(replace(own, less_one=False)), after=-1.0)
-        else:
-            number[i] = graph.add(own)
-    return replace(description, operations=tuple(graph.operations))
 
 
 def to_torch(description: Description, dtype: Any = None) -> Any:

@@ -191,6 +191,7 @@ class _Writer:
         self.used: set[str] = set()
         self.data: list[str] = []
         self.functions: list[str] = []
+        self.step_scratch: int | None = None  # of a step in time, which a run and its novelty share
 
     def array(self, values: np.ndarray | None) -> str:
         """Add an array; return its name, or 0 for none."""
@@ -269,7 +270,9 @@ class _Writer:
     def march(self, op: ops.March, xs: list[str], y: str, spare: str) -> tuple[list[str], int]:
         """Return the loop over time; its body becomes a function of its own."""
         (u, q, start), h, c, p = xs, op.past, op.outputs, op.inputs
-        scratch = self.function(f"void {self.name}_step(const double *x, double *y, double *work)", op.body)
+        if self.step_scratch is None:
+            signature = f"void {self.name}_step(const double *x, double *y, double *work)"
+            self.step_scratch = self.function(signature, op.body)
         seen, size = h * c + op.seen * p, op.body_size
         return [
             "{",
@@ -284,7 +287,7 @@ class _Writer:
             f"        {self.name}_step(z, ({y}) + k * {c}, z + {size});",
             "    }",
             "}",
-        ], size + scratch
+        ], size + self.step_scratch
 
 
 def _array(declared: str, values: np.ndarray) -> str:

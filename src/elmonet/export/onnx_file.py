@@ -259,7 +259,9 @@ class _Writer:
         factor = s2 / m if op.kernel == "relu" else -2 * s2 / m
         own = [x] if parts == 1 else [self.columns(x, k * m, (k + 1) * m) for k in range(parts)]
         products = [
-            self.reshaped(self.node("Gemm", [part, self.constant(factor * centres)], transB=1), [1, -1, count])
+            self.reshaped(
+                self.node("Gemm", [part, self.constant(factor * centres)], transB=1), [1, -1, count]
+            )
             for part, centres in zip(own, op.centres, strict=True)
         ]
         xy = products[0] if parts == 1 else self.node("Concat", products, axis=0)

@@ -81,11 +81,18 @@ const Operations = (() => {
     for (let i = 0; i < x.length; i++) y[i] = f(x[i]);
   }
 
+  // Kernels at squared distances r2, and minus one: nearly 1, they would lose the digits that count.
   const radial = {
     rbf: (r2) => Math.exp(-0.5 * r2),
     matern12: (r2) => Math.exp(-Math.sqrt(r2)),
     matern32: (r2) => { const a = Math.sqrt(3 * r2); return (1 + a) * Math.exp(-a); },
     matern52: (r2) => { const a = Math.sqrt(5 * r2); return (1 + a + (5 * r2) / 3) * Math.exp(-a); },
+  };
+  const lessOne = {
+    rbf: (r2) => Math.expm1(-0.5 * r2),
+    matern12: (r2) => Math.expm1(-Math.sqrt(r2)),
+    matern32: (r2) => { const a = Math.sqrt(3 * r2), k = Math.expm1(-a); return k + (k + 1) * a; },
+    matern52: (r2) => { const a = Math.sqrt(5 * r2), k = Math.expm1(-a); return k + (k + 1) * (a + (5 * r2) / 3); },
   };
 
   function arcCosine(xy, xx, yy) {
@@ -105,7 +112,7 @@ const Operations = (() => {
 
   function kernel(op, [x], y) {
     const n = y.length, parts = op.parts, m = x.length / parts, s2 = op.scale * op.scale, unit = s2 / m;
-    const k = radial[op.kernel], xy = op.products;
+    const k = (op.less_one ? lessOne : radial)[op.kernel], xy = op.products;
     if (op.squares === undefined) op.squares = squares(op.centres, m);
     y.fill(0);
     for (let p = 0; p < parts; p++) {
