@@ -174,7 +174,7 @@ def _as_sum(
 def _linear(op: Operation, xs: list[np.ndarray]) -> np.ndarray | None:
     """Return the factors of the result of an operation that is affine; None if it is not."""
     x = xs[0]
-    if isinstance(op, ops.Affine):
+    if isinstance(op, ops.AffineMap):
         form = np.einsum("ij,rjw->riw", op.matrix, x.reshape(op.rows, -1, x.shape[1])).reshape(op.size, -1)
         if op.shift is not None:
             form[:, 0] += np.tile(op.shift, op.rows)
@@ -188,7 +188,7 @@ def _linear(op: Operation, xs: list[np.ndarray]) -> np.ndarray | None:
         return form
     if isinstance(op, ops.Gather):
         return np.where((op.index >= 0)[:, None], x[op.index], 0.0)
-    if isinstance(op, ops.Concat):
+    if isinstance(op, ops.Concatenate):
         return np.concatenate(xs)
     if isinstance(op, ops.Sum):
         return np.asarray(sum(xs[1:], xs[0]))

@@ -14,7 +14,7 @@ from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer, LayerSamples, fit_layer
 from elmonet.layered.settings import Fields, LayerSettings, TracedFields
-from elmonet.layered.smoothing import Kernel
+from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.layered.windows import box_of_offsets
 
 pytestmark = pytest.mark.numerics
@@ -60,13 +60,13 @@ def test_waves_are_eigenfunctions(boundary, shape):
     ]
     (f, df, q), (g, dg, r) = waves
     eigenvalue = q / lengths[0] ** 2 + r / lengths[1] ** 2
-    screened = Kernel(boundary, power=0.7, screening=0.2, width=0.05)
+    screened = SmoothingKernel(boundary, power=0.7, screening=0.2, width=0.05)
     factor = (eigenvalue + 25) ** -0.7 * np.exp(-(0.05**2) / 2 * (eigenvalue + 25))
     np.testing.assert_allclose(screened(f * g, training), factor * f * g, atol=1e-12)
-    inverse = Kernel(boundary)(eigenvalue * f * g, training)
+    inverse = SmoothingKernel(boundary)(eigenvalue * f * g, training)
     np.testing.assert_allclose(inverse, f * g, atol=1e-11)
     for axis, slope in enumerate((df * g, f * dg)):
-        found = Kernel(boundary, along=axis)(eigenvalue * f * g, training)
+        found = SmoothingKernel(boundary, along=axis)(eigenvalue * f * g, training)
         np.testing.assert_allclose(found, slope / lengths[axis], atol=1e-10)
 
 
@@ -82,7 +82,7 @@ def test_the_inverse_laplacian_against_a_dense_solve():
         dense = np.kron(second, np.eye(n - 2)) + np.kron(np.eye(n - 2), second)
         f = source(*np.meshgrid(*grid.axes, indexing="ij"))
         wanted = np.linalg.solve(dense, f[1:-1, 1:-1].ravel()).reshape(n - 2, n - 2)
-        found = Kernel(("zero", "zero"))(f, grid)
+        found = SmoothingKernel(("zero", "zero"))(f, grid)
         assert np.all(found[[0, -1]] == 0)
         assert np.all(found[:, [0, -1]] == 0)
         errors.append(np.abs(found[1:-1, 1:-1] - wanted).max() / wanted.max())
@@ -94,14 +94,14 @@ def test_the_heat_kernel_is_the_exponential_of_the_laplacian():
     waves = np.exp(2j * np.pi * np.outer(np.arange(n), np.fft.fftfreq(n, 1 / n)) / n)
     laplacian = -(waves @ np.diag((2 * np.pi * np.fft.fftfreq(n, 1 / n)) ** 2) @ np.linalg.inv(waves)).real
     grid, f = grid_of((n,), ("periodic",)), RNG.standard_normal((3, n))
-    found = Kernel(("periodic",), power=0.0, width=0.1)(f, grid)
+    found = SmoothingKernel(("periodic",), power=0.0, width=0.1)(f, grid)
     np.testing.assert_allclose(found, f @ expm(0.1**2 / 2 * laplacian).T, atol=1e-12)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("settings", KERNELS)
 def test_rows_of_the_matrix_are_the_transforms(boundary, settings):
-    grid, kernel = grid_of((8, 11), boundary), Kernel(boundary, **settings)
+    grid, kernel = grid_of((8, 11), boundary), SmoothingKernel(boundary, **settings)
     fields, at = RNG.standard_normal((3, 2, 8, 11)), RNG.permutation(88)[:20]
     wanted = kernel(fields, grid).reshape(3, 2, -1)[..., at]
     np.testing.assert_allclose(fields.reshape(3, 2, -1) @ kernel.rows(at, grid, grid).T, wanted, atol=1e-11)
@@ -113,19 +113,19 @@ def test_rows_of_the_matrix_are_the_transforms(boundary, settings):
 def test_constants_have_no_inverse_laplacian():
     grid = grid_of((8, 8), ("free", "periodic"))
     field = np.ones((1, 8, 8))
-    np.testing.assert_allclose(Kernel(("free", "periodic"))(field, grid), 0, atol=1e-14)
-    np.testing.assert_allclose(Kernel(("free", "periodic"), power=0.0)(field, grid), 1, atol=1e-14)
+    np.testing.assert_allclose(SmoothingKernel(("free", "periodic"))(field, grid), 0, atol=1e-14)
+    np.testing.assert_allclose(SmoothingKernel(("free", "periodic"), power=0.0)(field, grid), 1, atol=1e-14)
 
 
 def test_a_two_point_axis():
     grid = grid_of((2, 5))
-    assert np.isfinite(Kernel(("free", "free"), screening=1.0)(np.ones((1, 2, 5)), grid)).all()
-    assert np.all(Kernel(("zero", "zero"))(np.ones((1, 2, 5)), grid) == 0)
+    assert np.isfinite(SmoothingKernel(("free", "free"), screening=1.0)(np.ones((1, 2, 5)), grid)).all()
+    assert np.all(SmoothingKernel(("zero", "zero"))(np.ones((1, 2, 5)), grid) == 0)
 
 
 SINES = ("zero", "zero")
 SETTINGS = LayerSettings(
-    (1, 1), (1, 1), (1, 1), (0, 0), width=20, differences=True, kernels=(Kernel(SINES),), smoothed=10
+    (1, 1), (1, 1), (1, 1), (0, 0), width=20, differences=True, kernels=(SmoothingKernel(SINES),), smoothed=10
 )
 
 
@@ -135,7 +135,7 @@ def poisson(n, size):
     x, y = np.meshgrid(*grid.axes, indexing="ij")
     modes = [np.sin(np.pi * j * x) * np.sin(np.pi * k * y) for j in range(1, 4) for k in range(1, 4)]
     u = np.tensordot(np.random.default_rng(3).standard_normal((n, 9)), modes, 1)[:, None]
-    return grid, u, Kernel(SINES)(u, grid)
+    return grid, u, SmoothingKernel(SINES)(u, grid)
 
 
 def test_a_layer_that_smooths_solves_poisson_on_any_resolution():
@@ -154,7 +154,7 @@ def test_smoothed_products_are_exact():
     grid, u, start = poisson(60, 12)
     flux = u[..., :, :] * (np.pad(start, ((0, 0), (0, 0), (0, 1), (0, 0)))[:, :, 1:] - start)
     flux[:, :, -1] = 0  # where windows are extrapolated; sines ignore the boundary
-    s = start + Kernel(SINES)(flux, grid)
+    s = start + SmoothingKernel(SINES)(flux, grid)
     chain = fit_chain(LayerData(grid, u, s, start), [SETTINGS], 0, rows=60)
     assert chain.records[0].error < 1e-8
 
@@ -180,7 +180,7 @@ def test_the_readout_is_the_product_with_all_features(settings):
 
 def test_smoothing_commutes_with_shifts_and_symmetries():
     grid = grid_of((12, 12), ("periodic", "periodic"))
-    u, kernels = RNG.standard_normal((30, 1, 12, 12)), (Kernel(("periodic", "periodic")),)
+    u, kernels = RNG.standard_normal((30, 1, 12, 12)), (SmoothingKernel(("periodic", "periodic")),)
     settings = LayerSettings((1, 1), (1, 1), (1, 1), width=10, kernels=kernels, smoothed=5)
     samples = (
         LayerSamples(Fields(u[8:]), u[8:] ** 2, np.ones(22)),
@@ -198,13 +198,19 @@ def test_smoothing_commutes_with_shifts_and_symmetries():
 def test_units_of_an_axis_do_not_matter():
     grid, f = grid_of((9, 17)), RNG.standard_normal((1, 9, 17))
     other = Grid((5.0, 0.0), (1e6, 1e-3), (9, 17), (False, False), (False, False))
-    np.testing.assert_array_equal(Kernel(("zero", "free"))(f, grid), Kernel(("zero", "free"))(f, other))
+    np.testing.assert_array_equal(
+        SmoothingKernel(("zero", "free"))(f, grid), SmoothingKernel(("zero", "free"))(f, other)
+    )
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_described_kernel_is_the_kernel(boundary, kernel):
-    training, own, known = grid_of((16, 11), boundary), grid_of((9, 12), boundary), Kernel(boundary, **kernel)
+    training, own, known = (
+        grid_of((16, 11), boundary),
+        grid_of((9, 12), boundary),
+        SmoothingKernel(boundary, **kernel),
+    )
     f, graph = RNG.standard_normal((2, 9, 12)), Graph(9 * 12)
     found = evaluate(graph.finished(known.trace(graph, 0, own, training)), f.reshape(2, -1))
     wanted = known(f, training).reshape(2, -1)
@@ -216,7 +222,7 @@ def test_a_described_kernel_is_the_kernel(boundary, kernel):
 def test_a_described_layer_is_the_layer(border, differences):
     boundary, shape, M = (border, "periodic"), (7, 7), 49
     grid, (u, s, one, two) = grid_of(shape, boundary), RNG.standard_normal((4, 5, 2, *shape))
-    kernels = Kernel(boundary), Kernel((border, border), power=0.5, along=0)
+    kernels = SmoothingKernel(boundary), SmoothingKernel((border, border), power=0.5, along=0)
     settings = LayerSettings(
         (2, 1), (1, 1), (1, 1), (1, 0), width=12, differences=differences, kernels=kernels, smoothed=5,
         factors=(0, 1), patterns=3, activation="tanh",

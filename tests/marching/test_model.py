@@ -117,12 +117,11 @@ def test_auto_takes_lists_of_records(lists):
 
 def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better(monkeypatch):
     """Noisy antiderivatives are causal, but a step sees the noise again and again."""
-    from elmonet.marching.choice import Search
 
     def fail(self):
         raise AssertionError("a whole search costs more than all else")
 
-    monkeypatch.setattr(Search, "run", fail)
+    monkeypatch.setattr(StepSearch, "run", fail)
     data = problems.antiderivative(150, 1)
     noise = 0.01 * data.s_train.std() * np.random.default_rng(0).normal(size=data.s_train.shape)
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train + noise, points=data.points)

@@ -13,7 +13,6 @@ from elmonet.auto.error_estimate import EXACT
 from elmonet.errors import InputError
 from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
-from elmonet.marching.choice import Search
 from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
 from elmonet.marching.records import find_rest, sample
@@ -52,7 +51,7 @@ def compare_with_marching(
     try:
         records, inputs, outputs = from_training(training)
         few = find_rest(sample(records, _QUICK_STEPS))
-        look = Search(few, seed=seed)
+        look = StepSearch(few, seed=seed)
         quick = look.quick()
     except InputError:
         return None
@@ -63,7 +62,7 @@ def compare_with_marching(
         quick = look.quick(more=True)
         if quick.error > _CLOSE * error:
             return _not_used(quick.error)
-    search = Search(known, seed=seed, deadline=deadline, tell=tell)
+    search = StepSearch(known, seed=seed, deadline=deadline, tell=tell)
     best = search.run()
     reached = search.error_from_rest(best)
     if reached > _BETTER * error:

@@ -164,7 +164,7 @@ class Graph:
         A = np.ascontiguousarray(matrix, np.float64)
         assert A.shape[1] * rows == self.sizes[x], (A.shape, rows, self.sizes[x])
         b = None if shift is None else np.asarray(shift, np.float64).ravel()
-        return self.add(ops.Affine(sources=(x,), size=len(A) * rows, matrix=A, shift=b, rows=rows))
+        return self.add(ops.AffineMap(sources=(x,), size=len(A) * rows, matrix=A, shift=b, rows=rows))
 
     def scale(self, x: int, factor: Any = 1.0, before: Any = None, after: Any = None, rows: int = 1) -> int:
         """Add ``(x - before) * factor + after`` for each of some rows of x; nothing, if that is x."""
@@ -215,7 +215,7 @@ class Graph:
         if len(xs) == 1:
             return xs[0]
         sizes = tuple(self.sizes[x] for x in xs)
-        return self.add(ops.Concat(sources=tuple(xs), size=sum(sizes), sizes=sizes))
+        return self.add(ops.Concatenate(sources=tuple(xs), size=sum(sizes), sizes=sizes))
 
     def sum(self, xs: Sequence[int]) -> int:
         """Add the sum of values."""

@@ -224,7 +224,7 @@ class _Writer:
         """Return the lines of one operation, and how much scratch beyond the values it needs."""
         x = xs[0]
         loop = f"for (int i = 0; i < {op.size}; i++) "
-        if isinstance(op, ops.Affine):
+        if isinstance(op, ops.AffineMap):
             k, m = op.matrix.shape
             shift = self.array(op.shift)
             few = k < _FEW_OUTPUTS
@@ -246,7 +246,7 @@ class _Writer:
             return [f"{call}({kind}, {parts}, {m}, {n}, {s2}, {arrays}, {x}, {y}, {spare});"], n
         if isinstance(op, ops.Gather):
             return [f"{self.helper('gather')}({op.size}, {self.array(op.index)}, {x}, {y});"], 0
-        if isinstance(op, ops.Concat):
+        if isinstance(op, ops.Concatenate):
             ends = np.cumsum([0, *op.sizes])
             return [
                 f"for (int i = 0; i < {size}; i++) ({y})[i + {start}] = ({own})[i];"

@@ -169,7 +169,7 @@ class _Writer:
     def code(self, op: Operation, xs: list[str], y: str) -> list[str]:
         """Return the lines of one operation."""
         x = xs[0]
-        if isinstance(op, ops.Affine):
+        if isinstance(op, ops.AffineMap):
             formula = f"{self._in_rows(x, op.rows, op.matrix.shape[1])} * {self.array(op.matrix.T)}"
             formula += "" if op.shift is None else f" + {self.array(op.shift)}"
             return [f"{y} = {self._back(formula, x, op.rows)};"]
@@ -189,7 +189,7 @@ class _Writer:
         if isinstance(op, ops.Gather):
             self.used.add("gather")
             return [f"{y} = gather_({x}, {self.array(op.index + 1)});"]
-        if isinstance(op, ops.Concat):
+        if isinstance(op, ops.Concatenate):
             return [f"{y} = [{', '.join(xs)}];"]
         if isinstance(op, (ops.Sum, ops.Product)):
             return [f"{y} = {(' + ' if isinstance(op, ops.Sum) else ' .* ').join(xs)};"]

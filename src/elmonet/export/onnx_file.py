@@ -158,7 +158,7 @@ class _Writer:
     def operation(self, op: Operation, xs: list[str]) -> str:
         """Add one operation."""
         x = xs[0]
-        if isinstance(op, ops.Affine):
+        if isinstance(op, ops.AffineMap):
             x = x if op.rows == 1 else self.reshaped(x, [-1, op.matrix.shape[1]])
             # Gemm: onnxruntime joins MatMul with a factor beside it, which it rounds to single precision.
             shift = [] if op.shift is None else [self.constant(op.shift)]
@@ -177,7 +177,7 @@ class _Writer:
         if isinstance(op, ops.Gather):
             y = self.node("Gather", [x, self.integers(np.maximum(op.index, 0))], axis=1)
             return self.times(y, (op.index >= 0).astype(float)) if (op.index < 0).any() else y
-        if isinstance(op, ops.Concat):
+        if isinstance(op, ops.Concatenate):
             return self.node("Concat", xs, axis=1)
         if isinstance(op, ops.Sum):
             return self.node("Sum", xs)
@@ -254,8 +254,8 @@ class _Writer:
         """Add the mean over parts of a kernel."""
         parts, count, m = op.centres.shape
         s2 = op.scale**2
-        # Gemm with the factor in the centres, as in Affine; nor has a MatMul of what is transposed a double
-        # precision in onnxruntime before 1.26.
+        # Gemm with the factor in the centres, as in AffineMap. Before 1.26, onnxruntime has no double precision
+        # for a MatMul of what is transposed either.
         factor = s2 / m if op.kernel == "relu" else -2 * s2 / m
         own = [x] if parts == 1 else [self.columns(x, k * m, (k + 1) * m) for k in range(parts)]
         products = [

@@ -94,7 +94,7 @@ def rounded(description: Description, known: np.ndarray | None) -> Description:
 
 def _large(operations: Sequence[Operation]) -> list[tuple[tuple[int, str], np.ndarray]]:
     """Return matrices and centres, with the number of the operation and the name of the array."""
-    names = {ops.Affine: "matrix", ops.Kernel: "centres"}
+    names = {ops.AffineMap: "matrix", ops.Kernel: "centres"}
     return [
         ((i, names[type(op)]), getattr(op, names[type(op)]))
         for i, op in enumerate(operations)

@@ -260,12 +260,12 @@ class _March(_Operation):
 
 
 _OPERATIONS: dict[type[Operation], type[_Operation]] = {
-    ops.Affine: _Affine,
+    ops.AffineMap: _Affine,
     ops.Scale: _Scale,
     ops.Elementwise: _Elementwise,
     ops.Kernel: _Kernel,
     ops.Gather: _Gather,
-    ops.Concat: _Concat,
+    ops.Concatenate: _Concat,
     ops.Sum: _Sum,
     ops.Product: _Product,
     ops.Constant: _Constant,

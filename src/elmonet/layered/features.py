@@ -111,7 +111,7 @@ class LayerFeatures:
         ----------
         fields, windows : of the functions.
         rows : (R,), the points, as flat indices.
-        kernels : the rows (R, M) of each kernel there, see `Kernel.rows`.
+        kernels : the rows (R, M) of each kernel there, see `SmoothingKernel.rows`.
         """
         local = self._local(fields, windows, rows)
         columns, p, products, smoothed = self.counts

@@ -34,7 +34,7 @@ from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
 from elmonet.layered.rollout import rollout
 from elmonet.layered.settings import LayerSettings
-from elmonet.layered.smoothing import Kernel
+from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.parts import NotFittedError
 from elmonet.progress import progress_bar
 from elmonet.store import digest
@@ -292,7 +292,7 @@ def _restored_layer(
     k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
 ) -> Layer:
     recipe = _tuples(record["recipe"])
-    kernels = tuple(Kernel(**_tuples(kernel)) for kernel in recipe.pop("kernels", ()))
+    kernels = tuple(SmoothingKernel(**_tuples(kernel)) for kernel in recipe.pop("kernels", ()))
     settings = LayerSettings(**recipe, kernels=kernels)
     channels = tuple(record["channels"])
     mean, deviation = arrays[f"layer{k}.mean"], arrays[f"layer{k}.deviation"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elmonet.layered.grid import Grid, Symmetry
-from elmonet.layered.smoothing import Boundary, Kernel
+from elmonet.layered.smoothing import Boundary, SmoothingKernel
 
 _HEAT = 0.1  # width of the heat kernel that is tried, in units of the longest axis
 _PATTERNS = 16  # random features of the windows of u in products, where they help
@@ -104,7 +104,7 @@ class LayerSettings:
     scale: float = 1.0
     differences: bool = False
     history: int = 2
-    kernels: tuple[Kernel, ...] = ()
+    kernels: tuple[SmoothingKernel, ...] = ()
     smoothed: int = 0
     factors: tuple[int, ...] = ()
     patterns: int = 0
@@ -161,7 +161,7 @@ def default_plan(grid: Grid) -> Plan:
         return Plan(first, replace(first, widths=(0.05, 0.1), scale=0.5), rows=48)
     radius, products = ((2,) * d, (1,) * d) if d == 2 else ((1,) * d, (0,) * d)
     box: dict[str, Any] = {"products": products, "factors": products, "differences": True}
-    inverse = Kernel(_boundary(grid, "zero"))
+    inverse = SmoothingKernel(_boundary(grid, "zero"))
     other = LayerSettings(radius, (1,) * d, (1,) * d, **box, history=2, kernels=(inverse,))
     return Plan(other, other, rows=200)
 
@@ -198,15 +198,15 @@ def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """No smoothing, and that with zero slopes at borders."""
     yield _both(plan, kernels=(), factors=(), history=4)
     if not all(grid.periodic):
-        yield _both(plan, kernels=(Kernel(_boundary(grid, "free")),))
+        yield _both(plan, kernels=(SmoothingKernel(_boundary(grid, "free")),))
 
 
 def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Further kernels: slopes along each axis, or a heat kernel."""
     known, free = plan.other.kernels, _boundary(grid, "free")
     if known:
-        yield _both(plan, kernels=(*known, *(Kernel(free, along=axis) for axis in range(len(free)))))
-        yield _both(plan, kernels=(*known, Kernel(known[0].boundary, 0.0, width=_HEAT)))
+        yield _both(plan, kernels=(*known, *(SmoothingKernel(free, along=axis) for axis in range(len(free)))))
+        yield _both(plan, kernels=(*known, SmoothingKernel(known[0].boundary, 0.0, width=_HEAT)))
 
 
 def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:

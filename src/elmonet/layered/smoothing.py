@@ -23,7 +23,7 @@ _SLOPES: dict[Boundary, Boundary] = {"periodic": "periodic", "zero": "free", "fr
 
 
 @dataclass(frozen=True)
-class Kernel:
+class SmoothingKernel:
     """The map d/dx_along (-Laplacian + screening^-2)^-power exp(width^2 Laplacian / 2).
 
     Without screening, a constant field, which the Laplacian maps to 0, is mapped to 0 by its negative powers.

@@ -50,7 +50,7 @@ _ROUNDING = 1e-15  # least error of a record
 _EXACT = 1e-9  # error below which nothing more is tried
 
 
-class Candidate(NamedTuple):
+class StepCandidate(NamedTuple):
     """A candidate and its left-out errors.
 
     errors : (n,), of each piece, relative to the size of its record.
@@ -98,7 +98,7 @@ class Candidate(NamedTuple):
         }
 
 
-class Search:
+class StepSearch:
     """Candidates tried on records left out.
 
     Parameters
@@ -130,7 +130,7 @@ class Search:
             )
         self.runner_limits = self.records.limits
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
-        self.candidates: list[Candidate] = []
+        self.candidates: list[StepCandidate] = []
         self._beyond: dict[tuple[Settings, float], tuple[bool, Larger | None]] = {}
         self.stage = 0  # of the search: polynomials and filters, random features, hysteretic ones, wide ones
 
@@ -141,7 +141,7 @@ class Search:
 
     # Products are small: threads would wait for each other.
     @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
-    def run(self) -> Candidate:
+    def run(self) -> StepCandidate:
         """Try candidates, and return the one to take."""
         with_feedback, filters = self._memories()
         first = [Settings(*m, kind) for kind in ("linear", "quadratic", "cubic") for m in with_feedback]
@@ -157,38 +157,38 @@ class Search:
         return self.chosen()
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
-    def quick(self, *, more: bool = False) -> Candidate:
+    def quick(self, *, more: bool = False) -> StepCandidate:
         """Return the best of few cheap candidates, or of some more; runs begin as those of `predict`."""
         for own in _SECOND_LOOK if more else _LOOK:
             if self._fits(own) and own.memory < self.shortest:
                 self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
         return min(self.candidates, key=lambda one: one.error)
 
-    def error_from_rest(self, candidate: Candidate) -> float:
+    def error_from_rest(self, candidate: StepCandidate) -> float:
         """Return the error of runs that begin at rest, as those of `predict`."""
         if self.records.from_rest:
             return candidate.error
         (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
         return found.error
 
-    def best(self) -> Candidate:
+    def best(self) -> StepCandidate:
         """Return the candidate with the least score."""
         return min(self.candidates, key=lambda one: one.score)
 
-    def leaderboard(self, chosen: Candidate) -> list[dict[str, Any]]:
+    def leaderboard(self, chosen: StepCandidate) -> list[dict[str, Any]]:
         """Return the candidates, each with its best ridge: the chosen one first, then by their errors."""
-        best: dict[Settings, Candidate] = {}
+        best: dict[Settings, StepCandidate] = {}
         for one in sorted(self.candidates, key=lambda one: one.score):
             best.setdefault(one.settings, one)
         best.pop(chosen.settings, None)
         return [chosen.row(), *(one.row() for one in best.values())]
 
-    def best_of(self, feedback: bool) -> Candidate | None:
+    def best_of(self, feedback: bool) -> StepCandidate | None:
         """Return the best candidate with, or without, feedback."""
         own = [one for one in self.candidates if one.settings.feedback == feedback]
         return min(own, key=lambda one: one.score) if own else None
 
-    def chosen(self) -> Candidate:
+    def chosen(self) -> StepCandidate:
         """Return the simplest of the candidates that are not worse than the best, and run steadily.
 
         A candidate is not worse if its score is within 10 % and its errors exceed the best one's by a factor
@@ -198,7 +198,7 @@ class Search:
         errors 1.5 times as large. What is within 3 % is never worse; a narrow step of the best one's kind
         only then.
         """
-        judged: list[tuple[float, Candidate]] = []
+        judged: list[tuple[float, StepCandidate]] = []
         for one in sorted(self.candidates, key=lambda one: one.score)[:_JUDGED]:
             if judged and one.score > _ALIKE * min(risk for risk, _ in judged):
                 break  # what is left cannot be better
@@ -214,7 +214,9 @@ class Search:
         simplest = min(alike, key=lambda one: one.n_features).settings
         return min((one for one in alike if one.settings == simplest), key=lambda one: one.score)
 
-    def left_out(self, settings: Settings, alphas: Sequence[float], known: bool = True) -> list[Candidate]:
+    def left_out(
+        self, settings: Settings, alphas: Sequence[float], known: bool = True
+    ) -> list[StepCandidate]:
         """Try one step with several ridges."""
         begin, records = perf_counter(), self.records
         training = [series_of(records, piece, settings, training=True) for piece in self.pieces]
@@ -235,7 +237,7 @@ class Search:
         singular = np.isnan(C).any(axis=(0, 2, 3))
         seconds = (perf_counter() - begin) / len(alphas)
         return [
-            Candidate(settings, alpha, np.nan_to_num(own, nan=0.0), step.count, seconds)
+            StepCandidate(settings, alpha, np.nan_to_num(own, nan=0.0), step.count, seconds)
             for alpha, own, bad in zip(alphas, errors, singular, strict=True)
             if not bad
         ]
@@ -318,11 +320,11 @@ class Search:
             return []
         return [own.settings._replace(width=_WIDE)]
 
-    def larger(self, candidate: Candidate) -> Larger | None:
+    def larger(self, candidate: StepCandidate) -> Larger | None:
         """Return runs of the larger half of the pieces by a fit to the smaller half."""
         return self._runs_beyond(candidate)[1]
 
-    def _risk(self, candidate: Candidate) -> float:
+    def _risk(self, candidate: StepCandidate) -> float:
         """Return the score with what records beyond the training range add to the mean error."""
         steady, larger = self._runs_beyond(candidate)
         error = candidate.error * (1.0 if steady else _ASTRAY)
@@ -331,7 +333,7 @@ class Search:
             error += share * max(0.0, float(np.minimum(larger.errors, _MOST).mean()) - error)
         return float(np.sqrt(error * candidate.typical))
 
-    def _runs_beyond(self, candidate: Candidate) -> tuple[bool, Larger | None]:
+    def _runs_beyond(self, candidate: StepCandidate) -> tuple[bool, Larger | None]:
         """Return whether free runs with larger inputs stay within all bounds, and runs of larger records."""
         settings, records, key = candidate.settings, self.records, (candidate.settings, candidate.alpha)
         if key in self._beyond:
@@ -358,7 +360,7 @@ class Search:
         return all(bool(((run > low) & (run < high)).all()) for run in runner.run(larger, C))
 
 
-def _not_worse(one: Candidate, best: Candidate) -> bool:
+def _not_worse(one: StepCandidate, best: StepCandidate) -> bool:
     logs = [np.log(np.clip(own.errors, _ROUNDING, _MOST)) for own in (one, best)]
     excess = logs[0] - logs[1]
     return float(excess.mean()) <= float(excess.std(ddof=1)) / np.sqrt(len(excess))

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from elmonet.errors import InputError
 from elmonet.forms.outputs import OutputForm
 from elmonet.marching.bands import HeldOutRuns
-from elmonet.marching.choice import FOLDS, SEARCH_STEPS, Candidate, Search
+from elmonet.marching.choice import FOLDS, SEARCH_STEPS, StepCandidate, StepSearch
 from elmonet.marching.fitted import FittedMarching
 from elmonet.marching.forms import RecordInputs
 from elmonet.marching.free_run import Runner
@@ -44,7 +44,7 @@ def find_rest_of(records: Records) -> Records:
 
 @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def fit_records(
-    records: Records, inputs: RecordInputs, outputs: OutputForm, search: Search, best: Candidate
+    records: Records, inputs: RecordInputs, outputs: OutputForm, search: StepSearch, best: StepCandidate
 ) -> FittedMarching:
     """Fit the chosen step to all records; errors and bands come from fits without some of them."""
     settings, alpha = best.settings, best.alpha
@@ -248,7 +248,7 @@ def _stream(step: Step, records: Records, used: Records, whole: Sums) -> Fact:
     return Fact("Steps", f"{steps} of {records.steps} were fitted, in blocks; errors are those of stretches")
 
 
-def _facts(search: Search, best: Candidate, stretches: bool, many: bool) -> list[Fact]:
+def _facts(search: StepSearch, best: StepCandidate, stretches: bool, many: bool) -> list[Fact]:
     """Return what else was tried, in words."""
     facts = []
     other = search.best_of(not best.settings.feedback)
@@ -270,7 +270,7 @@ def _facts(search: Search, best: Candidate, stretches: bool, many: bool) -> list
     return facts
 
 
-def _depends_on_later(search: Search, best: Candidate) -> float | None:
+def _depends_on_later(search: StepSearch, best: StepCandidate) -> float | None:
     """Return the error of a linear model that sees later inputs, if it is much smaller."""
     if best.error < 1e-3 or search.shortest < 8 * _AHEAD:
         return None
@@ -281,7 +281,7 @@ def _depends_on_later(search: Search, best: Candidate) -> float | None:
         from_rest=False,
     )
     try:
-        other = Search(ahead, seed=search.seed)
+        other = StepSearch(ahead, seed=search.seed)
     except InputError:
         return None
     found = min(other.left_out(Settings(0, 6 * _AHEAD), (1e-8, 1e-4)), key=lambda one: one.error)

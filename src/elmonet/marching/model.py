@@ -26,7 +26,7 @@ from elmonet.features.base import seed_from
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import unpacked_data
 from elmonet.marching.bands import MarchingErrorBars
-from elmonet.marching.choice import Candidate, Search
+from elmonet.marching.choice import StepCandidate, StepSearch
 from elmonet.marching.fit import find_rest_of, fit_records, training_record
 from elmonet.marching.fitted import FittedMarching
 from elmonet.marching.forms import RecordInputs, find_records
@@ -125,7 +125,9 @@ class MarchingELMDeepONet(OperatorEstimator):
             best = search.run()
             return fit_search(self, records, inputs, outputs, search, best)._with_labels(given)._warned()
 
-    def _search(self, records: Records, deadline: float, tell: Callable[[str, float, float], None]) -> Search:
+    def _search(
+        self, records: Records, deadline: float, tell: Callable[[str, float, float], None]
+    ) -> StepSearch:
         if self.feedback not in (None, True, False):
             raise InputError(f"feedback must be True, False, or None to choose; got {self.feedback!r}.")
         memory = None
@@ -139,7 +141,7 @@ class MarchingELMDeepONet(OperatorEstimator):
                 raise InputError("feedback=True needs a memory of at least one output.")
         seed = seed_from(self.random_state)
         own = find_rest_of(records)
-        return Search(own, feedback=self.feedback, memory=memory, seed=seed, deadline=deadline, tell=tell)
+        return StepSearch(own, feedback=self.feedback, memory=memory, seed=seed, deadline=deadline, tell=tell)
 
     @property
     def step_(self) -> str:
@@ -246,8 +248,8 @@ def fit_search(
     records: Records,
     inputs: RecordInputs,
     outputs: OutputForm,
-    search: Search,
-    best: Candidate,
+    search: StepSearch,
+    best: StepCandidate,
 ) -> MarchingELMDeepONet:
     """Fit what a search has found to all records, and give it to an estimator."""
     model = fit_records(records, inputs, outputs, search, best)

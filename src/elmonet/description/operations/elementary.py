@@ -16,7 +16,7 @@ from elmonet.linalg import product
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Affine(Operation):
+class AffineMap(Operation):
     """``A x + b`` for matrix A (k, m) and shift b (k,) or None; x holds `rows` vectors one after another."""
 
     matrix: np.ndarray
@@ -164,7 +164,7 @@ def _taken(x: np.ndarray, index: np.ndarray, zeros: bool) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Concat(Operation):
+class Concatenate(Operation):
     """The sources one after another; `sizes` are their lengths."""
 
     sizes: tuple[int, ...]

@@ -181,7 +181,7 @@ const Operations = (() => {
   }
 
   const all = {
-    Affine: affine, Scale: scale, Elementwise: elementwise, Kernel: kernel, Gather: gather, Concat: concat,
+    AffineMap: affine, Scale: scale, Elementwise: elementwise, Kernel: kernel, Gather: gather, Concatenate: concat,
     Sum: sum, Product: product, Constant: constant, Clip: clip, Amplitude: amplitude, March: march,
   };
 
