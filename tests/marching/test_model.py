@@ -118,6 +118,8 @@ def test_auto_takes_lists_of_records(lists):
 def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better(monkeypatch):
     """Noisy antiderivatives are causal, but a step sees the noise again and again."""
 
+    from elmonet.marching.choice import StepSearch
+
     def fail(self):
         raise AssertionError("a whole search costs more than all else")
 

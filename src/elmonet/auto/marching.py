@@ -13,6 +13,7 @@ from elmonet.auto.error_estimate import EXACT
 from elmonet.errors import InputError
 from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
+from elmonet.marching.choice import StepSearch
 from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
 from elmonet.marching.records import find_rest, sample
@@ -21,10 +22,9 @@ from elmonet.summary import Fact, percent
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
 _WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
-_CLOSE = (
-    0.95  # the same of a second look, with more candidates: a whole search may cost more than all else, and
-)
-# where both errors are those of noise in the outputs, it gains nothing
+# The same of a second look, with more candidates: a whole search may cost more than all else, and gains nothing
+# where both errors are those of noise in the outputs.
+_CLOSE = 0.95
 _BETTER = 0.9  # error that marching must reach, relative to that of whole functions
 
 

@@ -254,8 +254,8 @@ class _Writer:
         """Add the mean over parts of a kernel."""
         parts, count, m = op.centres.shape
         s2 = op.scale**2
-        # Gemm with the factor in the centres, as in AffineMap. Before 1.26, onnxruntime has no double precision
-        # for a MatMul of what is transposed either.
+        # Gemm with the factor in the centres, as in AffineMap. Before 1.26, onnxruntime also lacks double
+        # precision for a MatMul of what is transposed.
         factor = s2 / m if op.kernel == "relu" else -2 * s2 / m
         own = [x] if parts == 1 else [self.columns(x, k * m, (k + 1) * m) for k in range(parts)]
         products = [
