@@ -22,8 +22,8 @@ from elmonet.summary import Fact, percent
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
 _WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
-# The same of a second look, with more candidates: a whole search may cost more than all else, and gains nothing
-# where both errors are those of noise in the outputs.
+# The same of a second look, with more candidates: a whole search may cost more than all else, and gains
+# nothing where both errors are those of noise in the outputs.
 _CLOSE = 0.95
 _BETTER = 0.9  # error that marching must reach, relative to that of whole functions
 
