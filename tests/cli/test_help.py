@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from elmonet import ELMDeepONet, Linear, Ridge, cli, problems
+from elmonet import ELMDeepONet, Linear, Ridge, cli, problems, read
 
 VERBS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
 SLOW = {"demo", "reproduce"}  # their own tests run them with few functions
@@ -50,11 +50,15 @@ def _write_runs(folder):
     meshio = pytest.importorskip("meshio")
     for name in ("runs", "records"):
         (folder / name).mkdir()
-    nodes, numbers = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]), np.linspace(1, 2, 12)
+    nodes, numbers = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]), np.linspace(1, 2, 12)
     for i, k in enumerate(numbers):
-        mesh = meshio.Mesh(nodes, [("triangle", [[0, 1, 2]])], point_data={"T": k * nodes[:, 0] + k**2})
+        fields = {"T": k * nodes[:, 0] + k**2, "velocity": k * nodes[:, [1, 0, 2]] + [1, 0, 0]}
+        mesh = meshio.Mesh(nodes, [("triangle", [[0, 1, 2], [1, 3, 2]])], point_data=fields)
         mesh.write(folder / "runs" / f"{i}.vtu")
     (folder / "design.csv").write_text("\n".join(["k", *map(str, numbers)]))
+    flow = read(str(folder / "runs" / "*.vtu"), table=folder / "design.csv")
+    fields = {name: flow.s_train[..., i] for i, name in enumerate(flow.components)}
+    ELMDeepONet(Linear()).fit(flow.u_train, fields, points=flow.points).save(folder / "flow.elmonet")
     records = problems.duffing(5, 1, n_steps=80)
     for i, (u, s) in enumerate(zip(records.u_train, records.s_train, strict=True)):
         table = np.column_stack([records.points[:, 0], u, s])[: 80 - i]

@@ -160,27 +160,6 @@ def test_products_of_symmetries():
                 np.testing.assert_array_equal(both(both(fields)), fields)
 
 
-def test_the_last_layer_is_refitted_with_the_held_out_functions():
-    # Against least squares over the rows of all functions, at all points.
-    shape, settings = (12,), LayerSettings((1,), (1,), (1,), width=4)
-    grid, u = periodic_grid(*shape), smooth(30, shape)
-    s = u**2 + 0.1 * RNG.standard_normal(u.shape)
-    chain = fit_chain(LayerData(grid, u, s), [settings], 0, rows=12, refit=True)
-    last, sizes = chain.layers[-1], np.linalg.norm(s.reshape(30, -1), axis=1)
-    weight = np.repeat(1 / sizes, 12)
-    phi = last.features(Fields(u), last.features.windows(grid), np.arange(12)) * weight
-    size = np.sqrt(np.sum(phi**2, axis=1))
-    ridge = np.sqrt(last.alpha) * np.diag(size)
-    wanted = np.linalg.lstsq(
-        np.vstack([phi.T, ridge]), np.append(s.ravel() * weight, np.zeros(len(phi))), rcond=None
-    )[0]
-    final = chain.refitted.layers[-1]
-    np.testing.assert_allclose(final.coefficients[:, 0], wanted, atol=1e-6 * np.abs(wanted).max())
-    assert np.abs(final.coefficients - last.coefficients).max() > 1e-4 * np.abs(wanted).max()
-    assert chain.refitted.errors is chain.errors
-    assert fit_chain(LayerData(grid, u, s), [settings], 0, rows=12).refitted.layers[-1].of_all is None
-
-
 def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
     # All layers of a trial are fitted; a chain would end before one that makes it worse.
     def trial(few, *arguments, **options):

@@ -18,6 +18,7 @@ EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions or groups of them, up to which each is left out by a refit
 _FEW_REFITS = 10  # refits where one takes long
 _REFIT_VALUES = 12_000  # functions in all refits, above which there are only a few
+_ADDED = 1.1  # error of refits, in units of leave-one-out errors, from which it is more than chance
 _REFIT_FUNCTIONS = 2000  # functions, above which there are none
 _REFIT_FROM = 4  # independent functions, so that halves hold two
 _SIGNIFICANT = 1.64  # standard errors of a paired difference
@@ -67,7 +68,9 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
         kept = independent * (1 - 1 / parts)
         refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
         factor = (kept / independent) ** refitted.rate if groups is None else 1.0
-        if few or factor * refitted.error_N > np.mean(errors):  # with learned scales, what refits add
+        if few or factor * refitted.error_N > _ADDED * np.mean(
+            errors
+        ):  # with learned scales, what refits add
             errors, curve, one_more = refits, refitted, factor
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate

@@ -62,7 +62,7 @@ def plot(
 
     elmonet plot operator.elmonet new.npz -o band.png --interval 0.9
 
-    elmonet plot operator.elmonet design.csv "runs/*.vtu" -o velocity.png --component velocity
+    elmonet plot flow.elmonet design.csv "runs/*.vtu" -o velocity.png --component velocity
     """
     from elmonet.cli.inputs import count_training_functions, name_in_file, other_outputs, read_inputs
     from elmonet.forms.inputs import rows_of

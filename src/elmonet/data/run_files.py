@@ -167,6 +167,8 @@ def _in_folder(folder: Path, table: Any) -> tuple[list[Path], Any]:
     if set(kinds) != {".txt"} or len(files) == 1:  # notes on the others
         files = [file for file in files if file.suffix.lower() != ".txt"]
         kinds.pop(".txt", None)
+    if len(kinds) > 1 and kinds.pop(".pvd", 0):  # a list of the others
+        files = [file for file in files if file.suffix.lower() != ".pvd"]
     tables = [file for file in files if file.suffix.lower() in TABLE_ENDINGS]
     if table is None and len(kinds) == 2 and len(tables) == 1:
         return [file for file in files if file not in tables], tables[0]

@@ -79,17 +79,6 @@ class Chain:
         """Error of the held-out functions after the best of the layers, where a full chain would end."""
         return min((record.error for record in self.records), default=np.inf)
 
-    @property
-    def refitted(self) -> Chain:
-        """The chain whose last layer is fitted to the held-out functions too.
-
-        No layer follows the last one, which would have to correct errors of another fit than it has seen.
-        """
-        last = self.layers[-1] if self.layers else None
-        if last is None or last.of_all is None:
-            return self
-        return replace(self, layers=(*self.layers[:-1], replace(last, coefficients=last.of_all, of_all=None)))
-
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
         """Return outputs (n, c, *shape) on a grid, for inputs u (n, C, *shape) and first predictions."""
         return self.with_last_update(u, first, grid)[0]
@@ -135,16 +124,14 @@ def fit_chain(
     rows: int,
     images: tuple[Symmetry, ...] = (),
     all_layers: bool = False,
-    refit: bool = False,
     deadline: float = np.inf,
     limit: float = np.inf,
     tell: Any = None,
 ) -> Chain:
     """Fit layer after layer until held-out functions no longer gain.
 
-    Some functions are held out of all layers; the errors are theirs. Only the last layer can be refitted with
-    them, see `Chain.refitted`: a later layer corrects the errors of these earlier ones, not those of refitted
-    layers. With `refit`, that is prepared.
+    Some functions are held out of all layers; the errors are theirs. The layers are not refitted with them
+    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers.
     Where the error exceeds `limit`, no layer follows; nor one that would end after the deadline if it took
     as long as the last.
     """
@@ -179,7 +166,7 @@ def fit_chain(
             scout = fit_layer(narrow, seed + 1 + k, data.grid, *seen, max(1, points // 2))
             if error(held.after(scout.update(held, data.grid), 0).s) > _HOPELESS * before:
                 break
-        layer = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images, refit=refit)
+        layer = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images)
         after = held.after(layer.update(held, data.grid), setting.history)
         now = error(after.s)
         if not all_layers and now >= before:

@@ -130,7 +130,6 @@ def fit_layers(
         rows=plan.rows_of_image(len(data.u)),
         images=plan.symmetries,
         all_layers=layers is not None,
-        refit=True,
         deadline=deadline,
         tell=report,
     )
@@ -154,7 +153,7 @@ def fit_layers(
         estimate=estimate,
         form=form,
         first=starts[best],
-        chain=chain.refitted,
+        chain=chain,
         first_error=before,
         held_out_error=error,
         symmetries=plan.symmetries,

@@ -42,7 +42,6 @@ class Layer:
     images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
         T T = 1, and so has the symmetries itself.
     single : whether updates are computed in single precision, whose rounding is far below the layer's error.
-    of_all : the coefficients with the held-out functions among the rows, at the same alpha; None if unknown.
     """
 
     features: LayerFeatures
@@ -50,7 +49,6 @@ class Layer:
     alpha: float
     images: tuple[Symmetry, ...] = ()
     single: bool = False
-    of_all: np.ndarray | None = None
 
     def update(self, fields: Fields, grid: Grid) -> np.ndarray:
         """Return what the layer adds to s, (n, c, *shape)."""
@@ -112,8 +110,6 @@ def fit_layer(
     held_out: LayerSamples,
     rows: int,
     images: tuple[Symmetry, ...] = (),
-    *,
-    refit: bool = False,
 ) -> Layer:
     """Fit a layer that reduces the error of s, at random points of each function.
 
@@ -124,7 +120,6 @@ def fit_layer(
     fitted, held_out : the functions for the coefficients, and those by which the ridge is chosen.
     rows : points of each function.
     images : symmetries of the operator.
-    refit : whether to solve once more with the held-out functions among the rows, see `Layer.of_all`.
     """
     n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     some = np.linspace(0, n - 1, min(n, max(8, _STANDARDISED_OVER // M + 1))).astype(int)
@@ -165,11 +160,7 @@ def fit_layer(
         total += other
     coefficients, alpha = choose_ridge(total, sums[0])
     single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
-    of_all = None
-    if refit:
-        total += sums[0]
-        of_all = total.solve(alpha)
-    return Layer(features, coefficients, alpha, images, single, of_all)
+    return Layer(features, coefficients, alpha, images, single)
 
 
 @dataclass
