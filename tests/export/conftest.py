@@ -15,6 +15,7 @@ from elmonet.export import export, to_torch
 from elmonet.export.names import unique_identifiers
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
+FORTRAN = shutil.which("gfortran")
 OCTAVE = shutil.which("octave-cli")
 STRICT = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 

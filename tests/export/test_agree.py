@@ -1,6 +1,9 @@
 """Every kind of model gives the same numbers in NumPy, torch, onnxruntime and C."""
 
+import re
+import subprocess
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +25,9 @@ from elmonet import (
     Sinusoid,
 )
 from elmonet.estimators.derivatives import Linearised
+from elmonet.export import export
 
-from .conftest import COMPILER, RUNS, call, compiled, in_octave, in_onnxruntime
+from .conftest import COMPILER, FORTRAN, RUNS, call, compiled, in_octave, in_onnxruntime
 
 pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.NumericsWarning")
 N, M = 40, 12
@@ -137,6 +141,35 @@ def test_onnx_in_single_precision(name, tmp_path):
 def test_octave(name, tmp_path):
     model, expected = around(name)
     assert_agrees(in_octave(model.description, model.x, tmp_path), expected, 1e-10)
+
+
+@pytest.mark.skipif(COMPILER is None or FORTRAN is None, reason="there is no compiler of C and Fortran")
+def test_fortran_calls_what_c_compiles(tmp_path):
+    """By the interface that the page on exports shows."""
+    model, expected = around("components last")
+    export(model.description, tmp_path / "operator.c")
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    interface = re.search(r"```fortran\n(.*?)```", page, re.DOTALL)[1]
+    work = re.search(r"OPERATOR_WORK (\d+)", (tmp_path / "operator.h").read_text())[1]
+    program = f"""program main
+use iso_c_binding, only: c_double
+implicit none
+{interface}
+real(c_double) :: u({model.x.shape[1]}), s({expected.shape[1]}), work({work})
+integer :: i
+do i = 1, {len(model.x)}
+  read(*, *) u
+  call operator(u, s, work)
+  print '(*(ES25.16E3))', s
+end do
+end program
+"""
+    (tmp_path / "main.f90").write_text(program)
+    built = [FORTRAN, "-O1", "main.f90", "operator.c", "-o", "main", "-lm"]
+    subprocess.run(built, cwd=tmp_path, check=True)
+    text = "\n".join(" ".join(map(repr, row)) for row in model.x.tolist())
+    ran = subprocess.run([tmp_path / "main"], input=text, capture_output=True, text=True, check=True)
+    assert_agrees(np.loadtxt(ran.stdout.splitlines()), expected, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["POD trunk", "components", "layers", "logarithms"])
