@@ -135,6 +135,12 @@ def test_records_and_layers_have_bands_and_novelty(own, tmp_path):
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8)
     own.export(tmp_path / "own.c")
     assert "extern const double own_band[OWN_OUTPUTS];" in (tmp_path / "own.h").read_text()
+    if OCTAVE is not None:
+        own.export(tmp_path / "own.m")
+        np.savetxt(tmp_path / "x.txt", rows, fmt="%.17g")
+        code = "[y, half, novelty] = own(load('x.txt')); save('-ascii', '-double', 'n.txt', 'novelty');"
+        subprocess.run([OCTAVE, "--norc", "--no-window-system", "--eval", code], cwd=tmp_path, check=True)
+        np.testing.assert_allclose(np.loadtxt(tmp_path / "n.txt"), expected, rtol=1e-8)
     if COMPILER is not None:
         library, work, found = compiled(tmp_path / "own.c"), np.empty(100_000), np.empty(3)
         for i, row in enumerate(rows):

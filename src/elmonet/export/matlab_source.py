@@ -137,6 +137,7 @@ class _Writer:
         self.data: list[str] = []
         self.count = 0
         self.functions: list[list[str]] = []
+        self.steps = False  # whether there is a step in time, which a run and its novelty share
 
     def array(self, values: np.ndarray) -> str:
         """Add an array, in the order of MATLAB, first index fastest; return the expression for it."""
@@ -203,7 +204,9 @@ class _Writer:
                 f"{y} = [{x} ./ a_, log(a_)];",
             ]
         assert isinstance(op, ops.March)
-        self.function("y = step_(x, P)", op.body)
+        if not self.steps:
+            self.function("y = step_(x, P)", op.body)
+            self.steps = True
         u, q, start = xs
         h, out, p = op.past, op.outputs, op.inputs
         return [
