@@ -69,7 +69,7 @@ def on_a_plane(axes: np.ndarray, titles: tuple[str, ...], names: tuple[str, ...]
     """Finish axes with coloured fields: titles, ticks, and coordinate names as labels."""
     x, y = axis_labels(names, 2)[:2]
     for ax, title in zip(axes, titles, strict=True):
-        ax.set(xlabel=x, aspect="equal" if _similar_extents(ax) else "auto")
+        ax.set(xlabel=x, aspect="equal" if similar_extents(ax) else "auto")
         ax.margins(0)
         ax.locator_params(nbins=min(3, max(1, int(size(ax)[0] / _TICK_LABEL))))
         ax.apply_aspect()
@@ -82,7 +82,7 @@ def on_a_plane(axes: np.ndarray, titles: tuple[str, ...], names: tuple[str, ...]
     return axes
 
 
-def _similar_extents(ax: Axes) -> bool:
+def similar_extents(ax: Axes) -> bool:
     """Whether both coordinates extend about as far, so that they can share a scale."""
     box = ax.dataLim
     return box.width < _MAX_ASPECT * box.height and box.height < _MAX_ASPECT * box.width

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elmonet.data.mesh import Mesh
-from elmonet.plot.axes import on_a_plane
+from elmonet.plot.axes import on_a_plane, similar_extents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,9 +136,9 @@ def arrows(
     mesh: Mesh | None = None,
     scale: float | None = None,
 ) -> float | None:
-    """Draw vectors (M, 2) at points (M, 2) as arrows, one in each square of a coarse grid.
+    """Draw vectors (M, 2) at points (M, 2) as arrows, one in each cell of a coarse grid of the picture.
 
-    It begins at the point nearest to the middle of the square; on the surface of a solid, at the node
+    It begins at the point nearest to the middle of the cell; on the surface of a solid, at the node
     nearest to the viewer. Returns the scale of the arrows, for another picture in the same scale.
     """
     seen = np.isfinite(vectors).all(axis=1)
@@ -148,7 +148,8 @@ def arrows(
     known = np.flatnonzero(seen)
     points, vectors = points[known], vectors[known]
     low, size = points.min(axis=0), np.ptp(points, axis=0)
-    side = size.max() / _ARROWS or 1.0
+    stretched = not similar_extents(ax)  # then the axes do not share a scale
+    side = np.where(size > 0, size if stretched else size.max(), 1.0) / _ARROWS
     square = np.floor((points - low) / side).astype(np.int64)
     away = np.linalg.norm((points - low) / side - square - 0.5, axis=1)
     if mesh is not None and solid:
@@ -156,9 +157,11 @@ def arrows(
     number = square @ [1, _ARROWS + 2]
     order = np.lexsort((away, number))
     first = order[np.r_[True, np.diff(number[order]) > 0]]
-    if scale is None:  # the longest is as long as two squares
-        scale = float(np.linalg.norm(vectors[first], axis=1).max()) / (2 * side) or None
-    drawn = {"angles": "xy", "scale_units": "xy", "scale": scale, "color": "white", "width": 0.004}
+    if scale is None:  # the longest is as long as two cells
+        unit = 1 / _ARROWS if stretched else side[0]
+        scale = float(np.linalg.norm(vectors[first], axis=1).max()) / (2 * unit) or None
+    units = {"angles": "uv", "scale_units": "width"} if stretched else {"angles": "xy", "scale_units": "xy"}
+    drawn = {**units, "scale": scale, "color": "white", "width": 0.004}
     outline = {"edgecolor": "black", "linewidth": 0.3}
     ax.quiver(*points[first].T, *vectors[first].T, **drawn, **outline)
     return scale
