@@ -109,6 +109,14 @@ def test_bands_hold_new_outputs_and_novelty_tells_what_predict_warns_of(run, mod
     assert set(novelty > 1) == {True, False}
 
 
+def test_layers_on_a_model_that_takes_logarithms(tmp_path):
+    positive = np.exp(3 * u[:40])
+    first = ELMDeepONet(Linear(), log_inputs=True, random_state=0)
+    own = LayeredELMDeepONet(first, layers=1, width=20, random_state=0).fit(positive, s[:40], points=x)
+    own.export(tmp_path / "own.c")
+    assert "own_band" in (tmp_path / "own.h").read_text()
+
+
 @pytest.mark.parametrize(
     "own",
     [

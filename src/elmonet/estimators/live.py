@@ -94,6 +94,7 @@ def band(
     else:
         prior = Prior.learned(model.inputs, rows)
         x = prior.inputs(np.random.default_rng(_SEED).normal(size=(_DRAWN, prior.directions)))
+        x = np.clip(x, rows.min(axis=0), rows.max(axis=0))  # a model below layers may take logarithms
     named = {port.name: part for port, part in description.split(x, description.inputs)}
     X = named if model.inputs.names is not None else next(iter(named.values()))
     coverage = min(_COVERAGE, bars.independent / (bars.independent + 1))
