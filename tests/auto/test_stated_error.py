@@ -18,7 +18,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.cli.console import error_values
-from elmonet.forms.outputs import relative_error
+from elmonet.forms.components import relative_error
 from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval
 
 X = np.linspace(0, 1, 12)

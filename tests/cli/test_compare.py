@@ -9,7 +9,7 @@ from scipy import stats
 
 from elmonet import ELMDeepONet, Linear, Ridge, Scattered, load, relative_l2
 from elmonet.cli.compare import pairs_with_best, verdict
-from elmonet.forms.outputs import errors_of_functions, relative_error
+from elmonet.forms.components import errors_of_functions, relative_error
 from elmonet.summary import percent
 
 X = np.linspace(0, 1, 25)

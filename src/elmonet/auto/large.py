@@ -28,7 +28,7 @@ from elmonet.features.base import features, features_of, fit_map, learns_from
 from elmonet.features.kernels import KERNELS
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnDask, OnThreads, SumTask
-from elmonet.fitting.fitted import FittedOperator
+from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import branch_and_trunk
 from elmonet.fitting.streamed import Found, cores, find_stored_groups, sampled

@@ -135,7 +135,7 @@ def _measure(model: Any, path: Path, data: Path, options: dict[str, Any]) -> _Me
     import numpy as np
 
     from elmonet.cli.inputs import count_training_functions, other_outputs, read_inputs
-    from elmonet.forms.outputs import errors_of_functions
+    from elmonet.forms.components import errors_of_functions
 
     try:
         inputs = read_inputs(model, data, **options)

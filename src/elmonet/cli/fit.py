@@ -289,7 +289,7 @@ def _fit_in_memory(
     """Fit a model to the functions of a file, print its error, and return the functions."""
     from elmonet.cli.inputs import labels_from, named_outputs, read_functions
     from elmonet.data import Scattered
-    from elmonet.forms.outputs import relative_error
+    from elmonet.forms.components import relative_error
 
     data, roles = read_functions(printer, path, options)
     _validate(data, missing)

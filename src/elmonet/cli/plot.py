@@ -65,8 +65,8 @@ def plot(
     elmonet plot flow.elmonet design.csv "runs/*.vtu" -o velocity.png --component velocity
     """
     from elmonet.cli.inputs import count_training_functions, name_in_file, other_outputs, read_inputs
+    from elmonet.forms.components import errors_of_functions
     from elmonet.forms.inputs import rows_of
-    from elmonet.forms.outputs import errors_of_functions
 
     band = band_asked(interval, of, default="function")
     fitted = open_model(model)

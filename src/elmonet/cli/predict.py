@@ -95,7 +95,7 @@ def predict(
     from elmonet.data import Scattered
     from elmonet.data.named import named_predictions
     from elmonet.data.write import write_data
-    from elmonet.forms.outputs import relative_error
+    from elmonet.forms.components import relative_error
 
     band = band_asked(interval, of, default="points")
     fitted = open_model(model)
@@ -181,7 +181,7 @@ def _write_on_mesh(
     band: Band,
 ) -> None:
     """Write predictions and bands as fields on the mesh of the model."""
-    from elmonet.forms.outputs import relative_error
+    from elmonet.forms.components import relative_error
 
     parts = [each if isinstance(each, dict) else {"": each} for each in (predicted, *ends)]
     half: Any = {name: (parts[2][name] - parts[1][name]) / 2 for name in parts[0]}

@@ -21,9 +21,10 @@ from elmonet.estimators.datasets import is_dataset, predict_dataset
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
+from elmonet.forms.components import r2_of
 from elmonet.forms.groups import find_groups, given_groups
 from elmonet.forms.inputs import InputForm, count_of
-from elmonet.forms.outputs import OutputForm, r2_of
+from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import require_same_index
 from elmonet.inversion import Posterior
 from elmonet.parts import NotFittedError

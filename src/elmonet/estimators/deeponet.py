@@ -13,13 +13,14 @@ from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
 from elmonet.fitting.error_bars import OperatorErrorBars
-from elmonet.fitting.fitted import FittedOperator
+from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.in_memory import Reused, fit_training
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import FitSettings
 from elmonet.fitting.streamed import BlockFit, fit_stored
+from elmonet.forms.components import by_name
 from elmonet.forms.inputs import InputForm
-from elmonet.forms.outputs import ScatteredForm, by_name
+from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import (
     Training,
     place_points,

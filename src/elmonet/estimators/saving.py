@@ -12,7 +12,8 @@ from elmonet.errors import FileError, InputError
 from elmonet.features import PerComponent
 from elmonet.features.base import features_of, learns_from
 from elmonet.fitting.error_bars import OperatorErrorBars
-from elmonet.fitting.fitted import FittedModel, FittedOperator
+from elmonet.fitting.fitted import FittedModel
+from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import solver_or_default
 from elmonet.fitting.recipe import build, describe, describe_map, restore_map

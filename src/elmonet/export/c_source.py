@@ -136,7 +136,7 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
     >>> "void twice(const double *x, double *y, double *work);" in text
     True
     """
-    writer = _Writer(name)
+    writer = _CWriter(name)
     work = writer.function(f"void {name}(const double *x, double *y, double *work)", description.operations)
     if description.novelty:
         signature = f"void {name}_novelty(const double *x, double *y, double *work)"
@@ -183,7 +183,7 @@ def sources(description: Description, name: str, header: str) -> tuple[str, str]
     return "\n".join([*comment, *text, *writer.data, *writer.functions]), "\n".join(head)
 
 
-class _Writer:
+class _CWriter:
     """Collects arrays and functions."""
 
     def __init__(self, name: str) -> None:

@@ -85,7 +85,7 @@ end
 
 def source(description: Description, name: str) -> str:
     """Return the text of a function file of this name."""
-    writer = _Writer()
+    writer = _MatlabWriter()
     results, more = "y", []
     if description.novelty:
         writer.function("y = novelty_(x, P)", description.novelty)
@@ -129,7 +129,7 @@ def _about_more(description: Description, name: str) -> list[str]:
 _HELPERS = {"kernel": _KERNEL, "rows": _ROWS, "gather": _GATHER}
 
 
-class _Writer:
+class _MatlabWriter:
     """Collects parameters and functions."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ def model_bytes(description: Description, dtype: str = "float64") -> bytes:
     inside = "float64"
     given = unique_identifiers(description.inputs)
     results = unique_identifiers(description.outputs, given)
-    writer = _Writer(onnx, inside)
+    writer = _OnnxWriter(onnx, inside)
     flat = []
     for name, port in zip(given, description.inputs, strict=True):
         flat.append(writer.reshaped(name, [-1, port.size]))
@@ -96,7 +96,7 @@ def _bands(
         yield name, port, half[0]
 
 
-class _Writer:
+class _OnnxWriter:
     """Collects nodes and constants of one graph."""
 
     def __init__(self, onnx: Any, dtype: str, prefix: str = "v") -> None:
@@ -309,7 +309,7 @@ class _Writer:
         windows = self.node("Gather", [u, self.integers(index.ravel())], axis=1)
         windows = self.node("Transpose", [self.reshaped(windows, [-1, op.steps, width])], perm=[1, 0, 2])
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)
-        body = _Writer(self.onnx, self.dtype.name, f"{self.prefix}s")
+        body = _OnnxWriter(self.onnx, self.dtype.name, f"{self.prefix}s")
         # Without feedback, the state is the output before, which nobody sees.
         parts = ["_past", "_inputs"] if h else ["_inputs"]
         seen = body.node("Concat", [*parts, q], axis=1) if op.parameters else None

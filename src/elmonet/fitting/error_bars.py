@@ -29,7 +29,7 @@ from elmonet.uncertainty.between_points import distance_factor
 from elmonet.uncertainty.calibration import Validation
 
 if TYPE_CHECKING:
-    from elmonet.fitting.fitted import FittedOperator, Query
+    from elmonet.fitting.fitted_operator import FittedOperator, Query
 
 _MAX_VALUES = 8_000_000  # values of all functions that bands are made from
 _MIN_FUNCTIONS = 300  # functions that bands are made from, however many values they have

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from elmonet.errors import InputError
 from elmonet.features import Legendre, PerComponent
 from elmonet.features.base import checked_features, features_of, fit_features, fit_map
-from elmonet.fitting.fitted import FittedOperator
+from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.incomplete import degrees, fit_scattered, fit_with_gaps
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import FitSettings, Prepared, solve

@@ -28,7 +28,7 @@ from elmonet.uncertainty.bands import Bands, BandTrial, sigma_of
 from elmonet.uncertainty.calibration import Calibration, calibration_by_halves, calibration_of
 
 if TYPE_CHECKING:
-    from elmonet.fitting.fitted import FittedOperator
+    from elmonet.fitting.fitted_operator import FittedOperator
 
 _ROUNDING = 1e-12  # part of the whole that counts as rounding
 _ROUNDED_CONDITION = 1e8  # condition above which the rounding of C may matter

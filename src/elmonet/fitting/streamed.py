@@ -22,7 +22,8 @@ from elmonet.data.lazy import Blocks, is_dask
 from elmonet.errors import FileError, InputError, NumericsWarning, warn
 from elmonet.features.base import features_of, fit_map, learns_from
 from elmonet.fitting.executors import BlockFeatures, InputMoments, LeaveOutTask, OnDask, OnThreads, SumTask
-from elmonet.fitting.fitted import FittedModel, FittedOperator
+from elmonet.fitting.fitted import FittedModel
+from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import refuse_learning
 from elmonet.fitting.recipe import describe_map

@@ -29,7 +29,7 @@ from elmonet.linalg import gram, product
 from elmonet.summary import Fact
 
 if TYPE_CHECKING:
-    from elmonet.fitting.fitted import FittedOperator
+    from elmonet.fitting.fitted_operator import FittedOperator
 
 MIN_FUNCTIONS = 20  # below, quantiles say nothing of a tail
 _ASIDE = 0.15  # part of the functions that is set aside

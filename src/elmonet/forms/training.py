@@ -14,9 +14,10 @@ from elmonet.data.dataset import OperatorData
 from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError
+from elmonet.forms.components import named_components
 from elmonet.forms.groups import Groups, find_groups, given_groups
 from elmonet.forms.inputs import InputForm, find_inputs, is_array
-from elmonet.forms.outputs import OutputForm, find_outputs, find_scattered, named_components
+from elmonet.forms.outputs import OutputForm, find_outputs, find_scattered
 from elmonet.interpolation import grid_points
 
 _MIN_SIDE = 8  # rows and columns needed to judge smoothness

@@ -17,9 +17,10 @@ from elmonet.checks import finite, plain
 from elmonet.data.lazy import is_stored
 from elmonet.description import Port
 from elmonet.errors import InputError
+from elmonet.forms.components import named_components
 from elmonet.forms.groups import given_groups
 from elmonet.forms.inputs import InputForm
-from elmonet.forms.outputs import OutputForm, named_components, root_mean_squares
+from elmonet.forms.outputs import OutputForm, root_mean_squares
 from elmonet.forms.training import Training, understand
 from elmonet.forms.transforms import Affine
 from elmonet.marching.records import Records

@@ -12,8 +12,9 @@ from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.fitting.suspects import Suspects
+from elmonet.forms.components import by_name, relative_error
 from elmonet.forms.inputs import InputForm, count_of
-from elmonet.forms.outputs import OutputForm, by_name, relative_error
+from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import Training
 from elmonet.metrics import function_norms, output_sizes
 from elmonet.plot.predicted import HOLDS, WithBand, moved_mesh
