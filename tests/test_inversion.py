@@ -4,9 +4,22 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
-from elmonet import SLFN, ContradictionWarning, ELMDeepONet, InputError, Legendre, Linear, Ridge
+from elmonet import (
+    SLFN,
+    ContradictionWarning,
+    ELMDeepONet,
+    InfiniteWidth,
+    InputError,
+    Legendre,
+    Linear,
+    NumericsWarning,
+    Ridge,
+    problems,
+)
 from elmonet.inversion import convergence
+from elmonet.prior import Prior
 
 m, M, NOISE = 8, 10, 0.1
 rng = np.random.default_rng(0)
@@ -180,3 +193,34 @@ def test_convergence_of_chains_with_known_correlation():
     assert ess == pytest.approx(8 * 4000 * (1 - rho) / (1 + rho), rel=0.2)
     apart = chains + 3 * np.arange(8)[:, None, None]
     assert convergence(apart)[0] > 2
+
+
+@pytest.fixture(scope="module")
+def ode():
+    """Return a model of the nonlinear ODE whose errors are far below the noise, and its prior."""
+    data = problems.nonlinear_ode(150, 1, n_sensors=20, n_points=15, length_scale=0.5, seed=5)
+    model = ELMDeepONet(InfiniteWidth(), Legendre(14), Ridge("loo"), random_state=0)
+    model.fit(data.u_train, data.s_train, points=data.points)
+    return model, Prior.learned(model.inputs_, data.u_train)
+
+
+def ranks_of_the_truth(model, prior, told, cases=80, samples=199):
+    """Return ranks (cases, 4) of true inputs among samples of their posteriors, for noise as it is told."""
+    own = np.random.default_rng(6)
+    x = prior.inputs(own.standard_normal((cases, prior.directions)))
+    y = model.predict(x) + NOISE * own.normal(size=(cases, 15))
+    ranks = []
+    for i in range(cases):
+        with warnings.catch_warnings():  # noise that is told wrong contradicts the data; R-hat of few samples
+            warnings.simplefilter("ignore", NumericsWarning)
+            post = model.invert(y[i], noise=told, random_state=i, n_samples=samples)
+        ranks.append(np.sum(post.samples[:, ::6] < x[i, ::6], axis=0))
+    return np.array(ranks)
+
+
+@pytest.mark.parametrize(("told", "uniform"), [(NOISE, True), (NOISE / 3, False)])
+def test_ranks_of_the_truth_among_samples_are_uniform(ode, told, uniform):
+    """Simulation-based calibration (Talts et al. 2018): uniform just where noise and prior are right."""
+    ranks = ranks_of_the_truth(*ode, told)
+    least = min(chisquare(np.histogram(own, bins=5, range=(0, 200))[0]).pvalue for own in ranks.T)
+    assert least > 0.01 if uniform else least < 1e-6

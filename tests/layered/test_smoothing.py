@@ -187,7 +187,7 @@ def test_smoothing_commutes_with_shifts_and_symmetries():
         LayerSamples(Fields(u[:8]), u[:8] ** 2, np.ones(8)),
     )
     exchange = Symmetry((False, False), exchanged=True)
-    layer = replace(fit_layer(settings, 0, grid, *samples, 30, (exchange,)), single=False)
+    layer = fit_layer(settings, 0, grid, *samples, 30, (exchange,))
     found, new = layer.update(Fields(u), grid), np.roll(u, (3, 5), axis=(2, 3))
     np.testing.assert_allclose(
         layer.update(Fields(new), grid), np.roll(found, (3, 5), axis=(2, 3)), atol=1e-9
@@ -230,7 +230,7 @@ def test_a_described_layer_is_the_layer(border, differences):
     fields = Fields(u, s, (one, two))
     features = LayerFeatures.of(settings, 0, grid, fields)
     images = (Symmetry((True, False), sign=-1),) if border == "zero" else (Symmetry((False, False), True),)
-    layer = Layer(features, RNG.standard_normal((features.size, 2)), 1.0, images)
+    layer = Layer(features, RNG.standard_normal((features.size, 2)), 1.0, images, single=True)
     graph = Graph(8 * M)
     parts = [[graph.part(0, k * M, (k + 1) * M) for k in own] for own in ((0, 1), (2, 3), (4, 5, 6, 7))]
     found = graph.concat(layer.trace(graph, TracedFields(*parts), grid))
@@ -238,6 +238,8 @@ def test_a_described_layer_is_the_layer(border, differences):
     wanted = layer.update(fields, grid).reshape(5, -1)
     values = evaluate(graph.finished(found), packed)
     np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    fast = np.abs(layer.update(fields, grid, fast=True).reshape(5, -1) - wanted).max()
+    assert 1e-10 < fast / np.abs(wanted).max() < 1e-4  # in single precision, where that is asked for
 
 
 def test_products_of_earlier_files_are_put_in_order():

@@ -84,12 +84,12 @@ class Chain:
         return self.with_last_update(u, first, grid)[0]
 
     def with_last_update(
-        self, u: np.ndarray, first: np.ndarray | None, grid: Grid
+        self, u: np.ndarray, first: np.ndarray | None, grid: Grid, *, fast: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the outputs and the update of the last layer."""
+        """Return the outputs and the update of the last layer; `fast` as in `Layer.update`."""
         fields, update = Fields(u, first), None
         for layer in self.layers:
-            update = layer.update(fields, grid)
+            update = layer.update(fields, grid, fast=fast)
             fields = fields.after(update, layer.features.settings.history)
         assert fields.s is not None
         return fields.s, np.zeros_like(fields.s) if update is None else update
@@ -167,7 +167,7 @@ def fit_chain(
             if error(held.after(scout.update(held, data.grid), 0).s) > _HOPELESS * before:
                 break
         layer = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images)
-        after = held.after(layer.update(held, data.grid), setting.history)
+        after = held.after(layer.update(held, data.grid, fast=True), setting.history)
         now = error(after.s)
         if not all_layers and now >= before:
             break
@@ -177,7 +177,7 @@ def fit_chain(
         going = k + 1 < len(settings) and (all_layers or now < _GAIN * before)
         if going:
             held, before = after, now
-            fields = fields.after(layer.update(fields, data.grid), setting.history)
+            fields = fields.after(layer.update(fields, data.grid, fast=True), setting.history)
         took, stated = perf_counter() - begin, float(np.mean(last_errors))
         records.append(LayerRecord(stated, took, len(layer.coefficients), layer.alpha))
         if tell is not None:

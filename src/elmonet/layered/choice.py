@@ -137,7 +137,7 @@ def fit_layers(
     error = chain.error if before is None else min(chain.error, before)
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
     held_out, estimate = data.of(rows), ErrorEstimate(error, None, "held out")
-    predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid)
+    predicted, update = chain.with_last_update(held_out.u, held_out.first, data.grid, fast=True)
     if reason := reason_unknown(data.s, len(data.s)):
         estimate = ErrorEstimate(reason=reason)
     elif chain.errors is not None:

@@ -126,7 +126,8 @@ class FittedChain(FittedModel):
             rows = self.first._fitted().at_training_points(form.inputs.trusted_rows(X))
             start = form.states(rows)
             start = start if grid == form.grid else resampled(start, form.grid, grid)
-        return self.chain.with_last_update(channels, start, grid)
+        fast = form.outputs.dtype == np.float32  # single precision in gives single precision out
+        return self.chain.with_last_update(channels, start, grid, fast=fast)
 
     def described(self, points: Any = None, steps: int | None = None) -> Description:
         """Return the chain on its training grid as a list of array operations."""

@@ -41,7 +41,7 @@ class Layer:
     alpha : the ridge, relative to each feature's own size.
     images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
         T T = 1, and so has the symmetries itself.
-    single : whether updates are computed in single precision, whose rounding is far below the layer's error.
+    single : whether single precision is enough for updates: its rounding is far below the layer's error.
     """
 
     features: LayerFeatures
@@ -50,8 +50,8 @@ class Layer:
     images: tuple[Symmetry, ...] = ()
     single: bool = False
 
-    def update(self, fields: Fields, grid: Grid) -> np.ndarray:
-        """Return what the layer adds to s, (n, c, *shape)."""
+    def update(self, fields: Fields, grid: Grid, *, fast: bool = False) -> np.ndarray:
+        """Return what the layer adds to s, (n, c, *shape); `fast`: in single precision if that is enough."""
         n, M = len(fields.u), grid.size
         # An image with exchanged axes lives on the grid with exchanged axes.
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
@@ -62,7 +62,7 @@ class Layer:
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
-            own = own.single if self.single else own
+            own = own.single if fast and self.single else own
             for image, window in zip((None, *self.images), windows, strict=True):
                 mapped = own if image is None else own.image(image)
                 update = self.features.readout(mapped, window, self.coefficients)
