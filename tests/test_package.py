@@ -23,6 +23,14 @@ def test_importing_loads_nothing_heavy():
     assert ran.stdout.strip() == "[]"
 
 
+def test_an_estimator_loads_neither_readers_nor_exports_nor_presentation():
+    script = "import sys; from elmonet import ELMDeepONet; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    rooms = {name.partition(".")[2] for name in ran.stdout.split() if name.startswith("elmonet.")}
+    apart = ("export", "data.formats", "data.reading", "physics", "reporting", "plot", "paper", "cli", "auto")
+    assert not rooms.intersection(apart)
+
+
 def test_core_needs_no_extras():
     script = """
 import sys

@@ -4,10 +4,7 @@ A file is read in three steps: `formats` opens it and returns arrays by name, `f
 array is and says why, and `read` assembles the arrays in their roles.
 """
 
-from elmonet.data.dataset import OperatorData
-from elmonet.data.formats import register_reader
-from elmonet.data.mesh import Mesh
-from elmonet.data.reading import read
-from elmonet.data.scattered import Scattered, resample
+import lazy_loader
 
-__all__ = ["Mesh", "OperatorData", "Scattered", "read", "register_reader", "resample"]
+# As in elmonet/__init__.py: estimators need data sets and scattered values, and none of the readers.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.lazy import is_dask
 from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning, warn
-from elmonet.estimators import derivatives, inverse, live
+from elmonet.estimators import derivatives
 from elmonet.estimators.active_learning import suggest
 from elmonet.estimators.datasets import is_dataset, predict_dataset
 from elmonet.fitting.fitted import FittedModel
@@ -391,6 +391,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         ------
         InputError : as in `jvp`, and for measurements in another form.
         """
+        from elmonet.estimators import inverse
+
         return inverse.invert(self, self._fitted(), s, points, noise, prior, n_samples, random_state)
 
     def sensitivity(
@@ -424,6 +426,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         ------
         InputError : as in `jvp`.
         """
+        from elmonet.estimators import inverse
+
         return inverse.sensitivity(self, self._fitted(), X, points, n, directions, random_state)
 
     # Out of Python
@@ -448,6 +452,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         MissingExtra : without torch.
         InputError : as in `jvp`.
         """
+        from elmonet.estimators import live
         from elmonet.export import to_torch
 
         model = self._fitted()
@@ -488,6 +493,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         MissingExtra : without onnx, for that format.
         InputError : as in `jvp`.
         """
+        from elmonet.estimators import live
         from elmonet.export import export
 
         model, ending = self._fitted(), Path(path).suffix.lower()
