@@ -66,7 +66,12 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
         X = validate_data(
             estimator, X, reset=reset, allow_nd=True, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        if columns := _columns_without_numbers(X):
+            raise InputError(
+                f"X must hold real numbers, but these columns do not: {', '.join(columns)}. Remove them or "
+                "convert them: times to seconds, categories to one column of 0 and 1 for each."
+            ) from None
         said = str(error).rstrip(".")
         raise InputError(f"{said}. X must hold one function per row, in the shape used for fit.") from None
     finite(X, "X")
@@ -78,6 +83,12 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
             f"got {X.shape[1:]}. Resample the functions at the training sensors."
         )
     return X
+
+
+def _columns_without_numbers(table: Any) -> list[str]:
+    """Return names and types of the columns of a DataFrame that hold no numbers."""
+    types = zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=True)
+    return [f"{name!r} ({kind})" for name, kind in types if getattr(kind, "kind", "O") not in "biufc"]
 
 
 def plain(array: Any) -> Any:

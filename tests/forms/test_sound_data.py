@@ -297,8 +297,9 @@ def test_tables_with_names_of_both_kinds_and_rows_in_another_order():
     np.testing.assert_array_equal(model.predict(frame), expected.predict(frame.to_numpy()))
     with pytest.raises(InputError, match="feature names"):
         model.predict(frame.rename(columns={"more": "other"}))
-    with pytest.raises(InputError, match="could not convert string to float: 'a'"):
-        ELMDeepONet(Linear()).fit(frame.assign(more="a"), S, points=P)
+    for wrong in ("a", pandas.Timestamp("2026-01-01")):
+        with pytest.raises(InputError, match=r"real numbers, but these columns do not: 'more' \("):
+            ELMDeepONet(Linear()).fit(frame.assign(more=wrong), S, points=P)
     outputs = pandas.DataFrame(S)
     for method in (
         ELMDeepONet(Linear(), points=P).fit,
