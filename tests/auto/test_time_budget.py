@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import elmonet.auto.error_estimate
 import elmonet.auto.layers
 import elmonet.auto.marching
 import elmonet.auto.model
@@ -43,7 +44,7 @@ def clock(monkeypatch):
     """A clock for trials of n functions, for layers by their points and features, and for solutions."""
     clock = Clock()
     auto, layered, physics = elmonet.auto, elmonet.layered, elmonet.physics
-    modules = [auto.layers, auto.marching, auto.model, auto.search, auto.relevance]
+    modules = [auto.layers, auto.marching, auto.model, auto.search, auto.relevance, auto.error_estimate]
     modules += [layered.chain, layered.choice, layered.model, physics.choice, physics.pde]
     for module in modules:
         monkeypatch.setattr(module, "perf_counter", clock)
@@ -110,3 +111,17 @@ def test_equations(clock, budget):
         model.fit(u, pde, sensors=x)
         assert model.leaderboard_[0]["functions"] == 200
     assert clock.now <= PROMISE * budget
+
+
+@pytest.mark.parametrize("budget", [12.0, 20.0, 30.0, 60.0])
+def test_few_functions_of_large_outputs(clock, monkeypatch, budget):
+    """A fit takes much longer than a trial there: the refits that check a choice take most of the time."""
+    clock.counts(monkeypatch, elmonet.auto.search.TransformedData, "model", lambda *_, **__: 1.0)
+    a, b = np.meshgrid(np.linspace(1, 2, 6), np.linspace(1, 2, 5))
+    numbers, x = np.column_stack([a.ravel(), b.ravel()]), np.linspace(0, 1, 30)
+    s = np.sin(3 * numbers[:, :1] * x) + 0.01 * numbers[:, 1:] ** 2
+    model = AutoELMDeepONet(time_budget=budget, layers=0, random_state=0).fit(numbers, s, points=x)
+    assert clock.now <= PROMISE * budget
+    assert model.expected_error_ is not None
+    if budget == 60.0:
+        assert clock.now > 30  # all 38 refits and 10 of the check, if there is time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ _REFIT_FROM = 4  # independent functions, so that halves hold two
 _SIGNIFICANT = 1.64  # standard errors of a paired difference
 _OFTEN_BETTER = 0.3  # part of the functions that a trial like the best predicts at least as well
 _HALVINGS = 4  # random splits into halves
+_REFIT_SHARE = 0.5  # of the time that is left, for refits; layers come after them
+_FEWEST_PARTS = 5  # parts left out in turn, below which refits say less than leave-one-out
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,17 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     few = independent <= _REFIT_UP_TO
     if (few or search.checked is not None) and independent >= _REFIT_FROM and N <= _REFIT_FUNCTIONS:
         parts = independent if independent * N <= _REFIT_VALUES else min(independent, _FEW_REFITS)
-        refits, half = errors_without_each(search, best, parts), errors_without_half(search, best)
-        kept = independent * (1 - 1 / parts)
-        refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
-        factor = (kept / independent) ** refitted.rate if groups is None else 1.0
-        if few or factor * refitted.error_N > _ADDED * np.mean(
-            errors
-        ):  # with learned scales, what refits add
-            errors, curve, one_more = refits, refitted, factor
+        parts, halvings = _refits_in_time(search, best, parts)
+        if halvings:
+            refits = errors_without_each(search, best, parts)
+            half = errors_without_half(search, best, halvings)
+            kept = independent * (1 - 1 / parts)
+            refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
+            factor = (kept / independent) ** refitted.rate if groups is None else 1.0
+            if few or factor * refitted.error_N > _ADDED * np.mean(
+                errors
+            ):  # with learned scales, what refits add
+                errors, curve, one_more = refits, refitted, factor
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
@@ -86,6 +92,18 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     return ErrorEstimate.of(
         errors, before.kind or "leave-one-out", stated=error, independent=independent, rate=rate, **more
     )
+
+
+def _refits_in_time(search: Search, best: Trial, parts: int) -> tuple[int, int]:
+    """Return how many parts to leave out in turn, and how many halvings: fewer, or none, if time is short."""
+    every, took = parts + 2 * _HALVINGS, search.fit_took + best.seconds
+    left = max(_REFIT_SHARE * (search.deadline - perf_counter()), 0.0)
+    if every * took <= left:
+        return parts, _HALVINGS
+    count = int(left / took)
+    halvings = min(max(count // (2 * _FEWEST_PARTS), 1), _HALVINGS)
+    enough = count - 2 * halvings >= min(_FEWEST_PARTS, parts)
+    return (min(parts, count - 2 * halvings), halvings) if enough else (0, 0)
 
 
 def learning_curve(search: Search, best: Trial) -> LearningCurve | None:
@@ -155,11 +173,11 @@ def errors_without_each(search: Search, trial: Trial, parts: int | None = None) 
     return _errors(search, trial, [part[groups] == k for k in np.unique(part)])
 
 
-def errors_without_half(search: Search, trial: Trial) -> np.ndarray:
+def errors_without_half(search: Search, trial: Trial, halvings: int = _HALVINGS) -> np.ndarray:
     """Return the relative error of each function (N,), the mean over refits to random halves without it."""
     groups = _groups(search)
     labels, rng = np.unique(groups), np.random.default_rng(search.seed)
-    halves = [np.isin(groups, rng.permutation(labels)[: len(labels) // 2]) for _ in range(_HALVINGS)]
+    halves = [np.isin(groups, rng.permutation(labels)[: len(labels) // 2]) for _ in range(halvings)]
     return _errors(search, trial, [out for half in halves for out in (half, ~half)])
 
 

@@ -302,13 +302,22 @@ class HeldOut(NamedTuple):
     claimed: float
 
 
-def held_out(training: Training, seed: int, learn: Callable[[Training], Relevance]) -> HeldOut:
-    """Predict each function by what is learned and chosen without its fold."""
+def held_out(
+    training: Training, seed: int, learn: Callable[[Training], Relevance], until: float = np.inf
+) -> HeldOut | None:
+    """Predict each function by what is learned and chosen without its fold; None if that ends after `until`.
+
+    How long it takes, the first fold shows.
+    """
+    begin = perf_counter()
     errors, claimed = np.empty(len(training.X)), np.empty(len(training.X))
     groups = np.arange(len(errors)) if training.groups is None else training.groups.numbers
     labels, of = np.unique(groups, return_inverse=True)
     fold_of = np.random.default_rng(seed).permutation(len(labels))[of] % FOLDS
-    for fold in np.unique(fold_of):
+    folds = np.unique(fold_of)
+    for k, fold in enumerate(folds):
+        if k and begin + (perf_counter() - begin) / k * len(folds) > until:
+            return None
         out = fold_of == fold
         rest = training.of(np.flatnonzero(~out))
         transform, candidates = learn(rest)

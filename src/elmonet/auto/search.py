@@ -120,6 +120,7 @@ class Search:
         self.trials: list[Trial] = []
         self._timed: list[Trial] = []  # the same, as soon as they end
         self._learning_took = 0.0  # seconds, of the slowest
+        self.fit_took = 0.0  # seconds, of the model
         self._started = False  # whether a trial of this round was: one is, even if time is up
         self._data: dict[tuple[int, int], TransformedData] = {}
         self._best_evaluation: tuple[Trial, Evaluation] | None = None  # on all functions
@@ -183,7 +184,7 @@ class Search:
 
     def model(self, best: Trial, missing: str = "raise") -> ELMDeepONet:
         """Fit the model of the best trial to all functions, with what the trial computed."""
-        functions = len(self.X)
+        begin, functions = perf_counter(), len(self.X)
         data = self.data(best.transform, functions)
         trial, evaluation = self._best_evaluation or (None, None)
         self._best_evaluation = None
@@ -192,7 +193,9 @@ class Search:
         rank = data.best_rank(evaluation.solution) if functions >= _RANK_FROM else None
         if len(self.rounds) == 1:  # the trial had the functions in another order
             data, evaluation = TransformedData(self.training, self.transforms[best.transform]), None
-        return data.model(best.candidate, self.seed, rank=rank, missing=missing, evaluation=evaluation)
+        model = data.model(best.candidate, self.seed, rank=rank, missing=missing, evaluation=evaluation)
+        self.fit_took = perf_counter() - begin
+        return model
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return every trial as a dictionary, those on most functions first, then the best."""
@@ -321,20 +324,18 @@ class Search:
         best, plain = ranked[0], [trial for trial in ranked if trial.transform not in self._learned]
         if best.transform not in self._learned or not plain:
             return
-        if perf_counter() + FOLDS * self._learning_took > self.deadline:  # what was not checked is not used
-            self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
-            return
         rival = plain[0]
         scales = [rival.candidate.at(rival.candidate.scale * factor) for factor in _SCALES_AGAIN]
         before = Relevance(
             self.transforms[rival.transform], scales if rival.candidate.has_scale else [rival.candidate]
         )
         self._report("checking what was learned of the inputs", 0.18, 1.0)
-        learned, without = (
-            held_out(self.training, self.seed, learn)
-            for learn in (self._learned[best.transform], lambda training: before)
-        )
-        if learned.error < _CHECKED_GAIN * without.error:
+        learned = without = None  # what was not checked is not used
+        if perf_counter() + FOLDS * self._learning_took <= self.deadline:
+            learned = held_out(self.training, self.seed, self._learned[best.transform], self.deadline)
+        if learned is not None:
+            without = held_out(self.training, self.seed, lambda training: before, self.deadline)
+        if learned is not None and without is not None and learned.error < _CHECKED_GAIN * without.error:
             self.checked = learned
         else:
             self.trials = [trial for trial in self.trials if trial.transform not in self._learned]
