@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _SMOOTHING = 0.05  # of the length of a record, over which squared errors are averaged
 _FLOOR = 1e-6  # of the mean square of the errors
-# Mean squares that may be added to that of the distance, relative to its mean: large ones for noise, which the
-# distance does not know, small ones for chaos, where it grows over decades.
+# Mean squares that may be added to that of the distance, relative to its mean: large ones for noise, which
+# the distance does not know, small ones for chaos, where it grows over decades.
 _LEASTS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 _MAX_STEPS = 20_000  # steps after which the size of errors stays as it is
 _LEVELS = 1001  # quantile levels kept for single values
-_NARROWER = 0.97  # largest size of errors in units of the distance, relative to that without
+_NARROWER = 0.9  # largest size of errors in units of the distance, relative to that without: less is chance
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
 _GROWTH = 50.0  # steps in which a band outside the training range grows by its own width
 
@@ -44,6 +44,7 @@ class HeldOutRuns:
     component_errors : (c,), mean of the errors of each output by itself.
     groups : (n,), of runs that are not independent.
     judged : (n,), errors by a fit without the worst of them, which a wrong record does not bend.
+    widen : factor on errors, for a choice that has seen these records.
     """
 
     pieces: np.ndarray
@@ -56,6 +57,7 @@ class HeldOutRuns:
     component_errors: np.ndarray
     groups: np.ndarray
     judged: np.ndarray
+    widen: float = 1.0
 
     @property
     def independent(self) -> int:
@@ -65,7 +67,7 @@ class HeldOutRuns:
     def profile(self, some: Any = slice(None)) -> Profile | None:
         """Return the size of errors over time, from these runs or some of them."""
         residuals = (self.truth - self.predicted)[some]
-        return Profile.of(residuals, self.distance[some], self.groups[some])
+        return Profile.of(residuals, self.distance[some], self.groups[some], self.widen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,9 @@ class Profile:
     least: float
 
     @classmethod
-    def of(cls, residuals: np.ndarray, distance: np.ndarray, groups: np.ndarray) -> Self | None:
+    def of(
+        cls, residuals: np.ndarray, distance: np.ndarray, groups: np.ndarray, widen: float = 1.0
+    ) -> Self | None:
         """Return the profile of residuals (n, T, c), NaN where unknown; None for a single group.
 
         Of errors, and of errors over the distance, the likelier ones as normal errors are taken: those of the
@@ -106,7 +110,7 @@ class Profile:
         least, best = leasts[best], min(best, 1)
         points = np.quantile(scores[known], np.linspace(0, 1, _LEVELS))
         whole = np.sort(np.nanmax(scores.reshape(len(scores), -1), axis=1))
-        return cls(Bands(sigma, whole, points, independent, best), sizes, least)
+        return cls(Bands(sigma, whole, points, independent, best, widen), sizes, least)
 
     def spread(self, distance: np.ndarray) -> np.ndarray:
         """Return the expected size of errors (n, T, c), given the distance of the companions."""
