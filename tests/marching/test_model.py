@@ -14,6 +14,7 @@ from elmonet import (
     problems,
     relative_l2,
 )
+from elmonet.marching.bands import Profile
 
 pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.FewFunctionsWarning")
 
@@ -331,3 +332,44 @@ def test_bands_hold():
         warnings.simplefilter("ignore", ExtrapolationWarning)
         low, high = model.interval(data.u_test, 0.9)
     assert 0.8 < np.mean((low <= measured) & (measured <= high)) < 0.98
+
+
+def test_the_stated_error_is_that_of_records_the_choice_has_not_seen():
+    """Each candidate is lucky with one record: chosen without it, that luck is gone."""
+    from elmonet.marching.choice import StepCandidate, StepSearch
+    from elmonet.marching.records import Records, find_rest
+    from elmonet.marching.step import Settings
+
+    u, s = records(10, 80)
+    own = Records(list(u[..., None]), list(s[..., None]), np.empty((10, 0)), np.arange(10), 1.0, 0.0)
+    search = StepSearch(find_rest(own))
+    for errors in 0.1 - 0.05 * np.eye(10):
+        search.candidates.append(StepCandidate(Settings(1, 1), 1e-8, errors, 3, 0.0))
+    assert search.best().error == pytest.approx(0.095)
+    assert search.optimism() == pytest.approx((0.1 / 0.095, 2**0.1))
+    search.candidates = search.candidates[:1]
+    assert search.optimism() == (1.0, 1.0)
+
+
+def grown(n=20, T=400):
+    """Return sizes (n, T, 1) that grow from 1e-8, each at its own rate."""
+    rates = np.linspace(0.01, 0.045, n)[:, None]
+    return 1e-8 * np.exp(rates * np.arange(T))[..., None]
+
+
+def test_bands_follow_each_record_where_errors_grow_over_decades():
+    """Errors are known multiples of the distance: bands exceed a level when they do."""
+    sizes = grown()
+    residuals = sizes * np.random.default_rng(0).uniform(2, 8, (20, 1, 1))
+    profile = Profile.of(residuals, sizes, np.arange(20))
+    assert profile.bands.scale == 1
+    lost = sizes[:, -1, 0] > 1e-4
+    when = [(own[lost, :, 0] > 1e-4).argmax(axis=1) for own in (np.abs(residuals), profile.spread(sizes))]
+    assert lost.sum() == 12
+    np.testing.assert_allclose(when[1], when[0], rtol=0.2)
+
+
+def test_bands_of_noise_do_not_follow_the_distance():
+    residuals = 1e-2 * np.random.default_rng(0).normal(size=(20, 400, 1))
+    profile = Profile.of(residuals, 1e-3 * grown(), np.arange(20))
+    np.testing.assert_allclose(profile.spread(1e-3 * grown()), 1e-2, rtol=0.3)

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 _SMOOTHING = 0.05  # of the length of a record, over which squared errors are averaged
 _FLOOR = 1e-6  # of the mean square of the errors
-_LEAST = 0.01  # mean square added to that of the distance, relative to its mean
+# Mean squares that may be added to that of the distance, relative to its mean: large ones for noise, which
+# the distance does not know, small ones for chaos, where it grows over decades.
+_LEASTS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 _MAX_STEPS = 20_000  # steps after which the size of errors stays as it is
 _LEVELS = 1001  # quantile levels kept for single values
-_NARROWER = 0.97  # largest width of bands in units of the distance, relative to those without
+_NARROWER = 0.9  # largest size of errors in units of the distance, relative to that without: less is chance
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
 _GROWTH = 50.0  # steps in which a band outside the training range grows by its own width
 
@@ -42,6 +44,7 @@ class HeldOutRuns:
     component_errors : (c,), mean of the errors of each output by itself.
     groups : (n,), of runs that are not independent.
     judged : (n,), errors by a fit without the worst of them, which a wrong record does not bend.
+    widen : factor on errors, for a choice that has seen these records.
     """
 
     pieces: np.ndarray
@@ -54,6 +57,7 @@ class HeldOutRuns:
     component_errors: np.ndarray
     groups: np.ndarray
     judged: np.ndarray
+    widen: float = 1.0
 
     @property
     def independent(self) -> int:
@@ -63,7 +67,7 @@ class HeldOutRuns:
     def profile(self, some: Any = slice(None)) -> Profile | None:
         """Return the size of errors over time, from these runs or some of them."""
         residuals = (self.truth - self.predicted)[some]
-        return Profile.of(residuals, self.distance[some], self.groups[some])
+        return Profile.of(residuals, self.distance[some], self.groups[some], self.widen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,24 +86,31 @@ class Profile:
     least: float
 
     @classmethod
-    def of(cls, residuals: np.ndarray, distance: np.ndarray, groups: np.ndarray) -> Self | None:
-        """Return the profile of residuals (n, T, c), NaN where unknown; None for a single group."""
+    def of(
+        cls, residuals: np.ndarray, distance: np.ndarray, groups: np.ndarray, widen: float = 1.0
+    ) -> Self | None:
+        """Return the profile of residuals (n, T, c), NaN where unknown; None for a single group.
+
+        Of errors, and of errors over the distance, the likelier ones as normal errors are taken: those of the
+        smallest geometric mean size. Where runs are lost in chaos, errors spread over decades, and an
+        arithmetic mean would be that of the lost ones alone.
+        """
         known = np.isfinite(residuals)
         numbers = np.unique(groups, return_inverse=True)[1]
         independent = int(numbers.max(initial=-1)) + 1
         if independent < 2:
             return None
-        least = _LEAST * float(np.mean(np.nan_to_num(distance) ** 2))
-        scales = [np.ones_like(residuals)]
-        if least > 0:
-            scales.append(np.sqrt(_smooth(np.nan_to_num(distance) ** 2, np.ones_like(known))[0] + least))
+        mean = float(np.mean(np.nan_to_num(distance) ** 2))
+        leasts = [0.0, *(part * mean for part in _LEASTS if mean > 0)]
+        squares = _smooth(np.nan_to_num(distance) ** 2, np.ones_like(known))[0]
+        scales = [np.sqrt(squares + least) if least else np.ones_like(residuals) for least in leasts]
         found = [_scored(residuals, g, known, numbers) for g in scales]
-        widths = [_quantile_of(scores) * width for _, _, scores, width in found]
-        best = int(np.argmin([width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]))
+        best = int(np.argmin([size / (_NARROWER if k else 1.0) for k, (*_, size) in enumerate(found)]))
         sizes, sigma, scores, _ = found[best]
+        least, best = leasts[best], min(best, 1)
         points = np.quantile(scores[known], np.linspace(0, 1, _LEVELS))
         whole = np.sort(np.nanmax(scores.reshape(len(scores), -1), axis=1))
-        return cls(Bands(sigma, whole, points, independent, best), sizes, least)
+        return cls(Bands(sigma, whole, points, independent, best, widen), sizes, least)
 
     def spread(self, distance: np.ndarray) -> np.ndarray:
         """Return the expected size of errors (n, T, c), given the distance of the companions."""
@@ -264,7 +275,7 @@ def _ratio(own: Bands, reference: Bands) -> float:
 def _scored(
     residuals: np.ndarray, g: np.ndarray, known: np.ndarray, numbers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return sizes (T, c), units (c,), scores (n, T, c) and the mean size of errors, for the scale g.
+    """Return sizes (T, c), units (c,), scores (n, T, c) and the geometric mean size, for the scale g.
 
     A score is the error over its size in the records of other groups, as that of a new record will be.
     """
@@ -274,12 +285,7 @@ def _scored(
     sigma = np.maximum(sigma, np.finfo(float).tiny)
     spread = others * sigma * g
     scores = np.where(known, np.abs(np.nan_to_num(residuals)) / spread, np.nan)
-    return sizes, sigma, scores, float(spread[known].mean())
-
-
-def _quantile_of(scores: np.ndarray) -> float:
-    whole = np.nanmax(scores.reshape(len(scores), -1), axis=1)
-    return float(np.quantile(whole, _VALIDATED_AT, method="higher"))
+    return sizes, sigma, scores, float(np.exp(np.mean(np.log(spread[known]))))
 
 
 def _sizes(residuals: np.ndarray, known: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

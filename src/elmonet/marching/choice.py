@@ -79,7 +79,7 @@ class StepCandidate(NamedTuple):
         The mean of ten errors is mostly that of the one or two records that leave the range of the others,
         and so a matter of chance.
         """
-        return float(np.sqrt(self.error * self.typical))
+        return float(_score(self.errors))
 
     def row(self) -> dict[str, Any]:
         """Return a row of a leaderboard."""
@@ -174,6 +174,23 @@ class StepSearch:
     def best(self) -> StepCandidate:
         """Return the candidate with the least score."""
         return min(self.candidates, key=lambda one: one.score)
+
+    def optimism(self) -> tuple[float, float]:
+        """Return factors, at least 1, on mean and typical errors of records that the choice has not seen.
+
+        The best of many candidates is partly the one that these records happen to like. So each fold takes
+        the candidate that is best on the other folds.
+        """
+        best, errors = self.best(), np.array([one.errors for one in self.candidates])
+        nested = np.empty(errors.shape[1])
+        for fold in np.unique(self.folds):
+            own = self.folds == fold
+            nested[own] = errors[np.argmin(_score(errors[:, ~own])), own]
+        unseen = best._replace(errors=nested)
+        return (
+            max(1.0, unseen.error / max(best.error, _ROUNDING)),
+            max(1.0, unseen.typical / best.typical),
+        )
 
     def leaderboard(self, chosen: StepCandidate) -> list[dict[str, Any]]:
         """Return the candidates, each with its best ridge: the chosen one first, then by their errors."""
@@ -358,6 +375,12 @@ class StepSearch:
         larger = [one._replace(u=one.u[:1] + _LARGER * (one.u - one.u[:1])) for one in tests]
         low, high = self.runner_limits
         return all(bool(((run > low) & (run < high)).all()) for run in runner.run(larger, C))
+
+
+def _score(errors: np.ndarray) -> np.ndarray:
+    """Return the geometric mean of the mean and the geometric mean of errors (..., n)."""
+    logs = np.log(np.clip(errors, _ROUNDING, _MOST))
+    return np.asarray(np.sqrt(np.minimum(errors, _MOST).mean(axis=-1) * np.exp(logs.mean(axis=-1))))
 
 
 def _not_worse(one: StepCandidate, best: StepCandidate) -> bool:

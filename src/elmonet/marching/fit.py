@@ -72,11 +72,14 @@ def fit_records(
     started = None
     if not used.from_rest and settings.feedback:
         started = _held_out(*given, known=True)
+    optimism, widen = search.optimism()
+    each = (optimism * rest.component_errors).tolist()
     estimate = ErrorEstimate.of(
         rest.errors,
         "held out",
+        stated=optimism * float(np.mean(rest.errors)),
         independent=rest.independent,
-        components=tuple(zip(outputs.component_names, map(float, rest.component_errors), strict=False)),
+        components=tuple(zip(outputs.component_names, each, strict=False)),
     )
     ranges = Ranges.of(step, series)
     leaving = _leaving(ranges, rest, training, search.larger(best))
@@ -103,8 +106,8 @@ def fit_records(
         started_error=None if started is None else float(np.mean(started.errors)),
         leaderboard=tuple(search.leaderboard(best)),
         facts=tuple(facts),
-        held_out=rest,
-        started=started,
+        held_out=replace(rest, widen=widen),
+        started=None if started is None else replace(started, widen=widen),
     )
 
 
