@@ -70,6 +70,26 @@ def test_waves_are_eigenfunctions(boundary, shape):
         np.testing.assert_allclose(found, slope / lengths[axis], atol=1e-10)
 
 
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_slope_of_a_kernel_has_the_boundary_of_the_kernel(boundary, axis):
+    # (-Laplacian)^-1 d/dx of a flux that is itself a slope: what the kernel makes of a second derivative.
+    grid = grid_of((24, 24), boundary)
+    x, y = np.meshgrid(*grid.axes, indexing="ij")
+    (f, df, q), (g, dg, r) = (wave(b, k, z) for b, k, z in zip(boundary, (1, 2), (x, y), strict=True))
+    kernel, flux, square = SmoothingKernel(boundary), (df * g, f * dg)[axis], (q, r)[axis]
+    lengths = np.array([n - (b != "periodic") for n, b in zip(grid.shape, boundary, strict=True)], float)
+    lengths /= lengths.max()
+    eigenvalue = q / lengths[0] ** 2 + r / lengths[1] ** 2
+    expected = (
+        -square / lengths[axis] / eigenvalue * f * g
+    )  # the coordinates are not stretched, the domain is
+    np.testing.assert_allclose(kernel.slope(axis)(flux, grid), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        kernel.slope(axis)(flux, grid), kernel(-square * f * g, grid) / lengths[axis], atol=1e-10
+    )
+
+
 def test_the_inverse_laplacian_against_a_dense_solve():
     # A source that is not made of few waves: finite differences converge to the kernel with order 2.
     def source(x, y):

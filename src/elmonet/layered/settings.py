@@ -203,9 +203,8 @@ def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
 
 def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Further kernels: slopes along each axis, or a heat kernel."""
-    known, free = plan.other.kernels, _boundary(grid, "free")
-    if known:
-        yield _both(plan, kernels=(*known, *(SmoothingKernel(free, along=axis) for axis in range(len(free)))))
+    if known := plan.other.kernels:
+        yield _both(plan, kernels=(*known, *(known[0].slope(axis) for axis in range(len(grid.shape)))))
         yield _both(plan, kernels=(*known, SmoothingKernel(known[0].boundary, 0.0, width=_HEAT)))
 
 

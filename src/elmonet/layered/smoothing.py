@@ -9,7 +9,7 @@ the same map on every resolution.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -57,6 +57,15 @@ class SmoothingKernel:
             derived = self.along is not None and axis == self.along - len(self.boundary)
             waves = _field_of(waves, axis, boundary, length if derived else None)
         return np.ascontiguousarray(waves.real)
+
+    def slope(self, axis: int) -> SmoothingKernel:
+        """Return the kernel followed by a derivative, whose results have the boundary of this kernel's.
+
+        Slopes of sines are cosines: for (-Laplacian)^-1 on sines, this is f -> (-Laplacian)^-1 df/dx of a
+        field, such as a flux, that does not vanish at the ends of the axis.
+        """
+        boundary = tuple(_SLOPES[b] if i == axis else b for i, b in enumerate(self.boundary))
+        return replace(self, boundary=boundary, along=axis)
 
     def rows(self, at: np.ndarray, grid: Grid, training: Grid) -> np.ndarray:
         """Return the rows (R, M) of the kernel as a matrix that give its results at points `at` (R,).
