@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elmonet.errors import InputError
+
+# Functions as users give them: one array, one for each name, or one for each function.
+Functions: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike]
 
 
 def positive_integer(value: Any, name: str, minimum: int = 1) -> int:

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import error_estimate
@@ -23,9 +24,10 @@ from elmonet.auto.summary import (
     summary_of_choice,
     summary_of_unaligned,
 )
-from elmonet.checks import choice, number, positive_integer
+from elmonet.checks import Functions, choice, number, positive_integer
 from elmonet.data.dataset import OperatorData
 from elmonet.data.lazy import is_dask, is_stored, read_rows
+from elmonet.data.mesh import Mesh
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
@@ -118,12 +120,12 @@ class AutoELMDeepONet(OperatorEstimator):
 
     def fit(
         self,
-        X: Any,
+        X: Functions | OperatorData,
         y: Any = None,
-        points: Any = None,
+        points: ArrayLike | Mesh | None = None,
         *,
-        sensors: Any = None,
-        groups: Any = None,
+        sensors: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         data: Any = None,
     ) -> Self:
         """Choose and fit a model.
@@ -313,7 +315,7 @@ class AutoELMDeepONet(OperatorEstimator):
         self.leaderboard_, self.repeats_ = model.leaderboard_, Repeats(0, 0.0)
         return self
 
-    def rollout(self, X: Any, steps: int, *, forcing: Any = None) -> np.ndarray:
+    def rollout(self, X: Functions, steps: int, *, forcing: Functions | None = None) -> np.ndarray:
         """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""
         best = self._best()
         if not hasattr(best, "rollout"):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from elmonet.checks import Functions
 from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.lazy import is_dask
+from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning, warn
 from elmonet.estimators import derivatives
 from elmonet.estimators.active_learning import suggest
@@ -53,13 +57,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def predict(
         self,
-        X: Any,
-        points: Any = None,
+        X: Functions,
+        points: ArrayLike | Mesh | None = None,
         *,
-        sensors: Any = None,
+        sensors: ArrayLike | None = None,
         return_std: bool = False,
-        derivative: Any = None,
-        start: Any = None,
+        derivative: Sequence[int] | None = None,
+        start: ArrayLike | None = None,
     ) -> Any:
         """Predict output functions, at the training points or at others.
 
@@ -115,13 +119,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def interval(
         self,
-        X: Any,
+        X: Functions,
         coverage: float = 0.9,
         of: str = "points",
-        points: Any = None,
+        points: ArrayLike | Mesh | None = None,
         *,
-        sensors: Any = None,
-        start: Any = None,
+        sensors: ArrayLike | None = None,
+        start: ArrayLike | None = None,
     ) -> tuple[Any, Any]:
         """Return error bars around `predict`.
 
@@ -159,7 +163,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Derivatives by the inputs
 
-    def jvp(self, X: Any, dX: Any, points: Any = None) -> Any:
+    def jvp(self, X: Functions, dX: Functions, points: ArrayLike | Mesh | None = None) -> Any:
         """Return the change of the predictions for a small change of the inputs: ``J(X) dX``, exactly.
 
         J is never formed; it costs about two predictions.
@@ -181,7 +185,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return derivatives.jvp(self, self._fitted(), X, dX, points)
 
-    def vjp(self, X: Any, ds: Any, points: Any = None) -> Any:
+    def vjp(self, X: Functions, ds: Functions, points: ArrayLike | Mesh | None = None) -> Any:
         """Return the gradient of ``sum(ds * predict(X))`` by the inputs: ``J(X)' ds``, exactly.
 
         J is never formed; it costs about two predictions. For a loss of predictions, `ds` is its gradient by
@@ -203,7 +207,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return derivatives.vjp(self, self._fitted(), X, ds, points)
 
-    def jacobian(self, X: Any, points: Any = None) -> Any:
+    def jacobian(self, X: Functions, points: ArrayLike | Mesh | None = None) -> Any:
         """Return the derivatives of all outputs by all inputs; for small ones, else see `jvp` and `vjp`.
 
         Parameters
@@ -220,7 +224,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return derivatives.jacobian(self, self._fitted(), X, points)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Functions, y: Functions | Scattered, sample_weight: ArrayLike | None = None) -> float:
         """Return R^2 of the predictions, over all functions and points; `relative_l2` is the usual error.
 
         Parameters
@@ -238,7 +242,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Error bars
 
-    def calibrate(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def calibrate(self, X: Functions, y: Functions | Scattered, groups: ArrayLike | None = None) -> Self:
         """Make the error bars from functions that the model has not seen.
 
         It is needed after fits that leave no function out: in blocks, or by a solver of one's own. Warns of
@@ -278,7 +282,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
             )
         return self._adopt(replace(model, bars=bars))
 
-    def calibration(self, X: Any, y: Any) -> Calibration:
+    def calibration(self, X: Functions, y: Functions | Scattered) -> Calibration:
         """Return how well the error bars hold on other functions; print the result.
 
         Parameters
@@ -301,7 +305,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Training inputs
 
-    def novelty(self, X: Any) -> np.ndarray:
+    def novelty(self, X: Functions) -> np.ndarray:
         """Return how unlike the training functions each input is.
 
         Parameters
@@ -315,7 +319,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         model = self._fitted()
         return model.novelty(model.query(self, X))
 
-    def is_training_function(self, X: Any) -> np.ndarray:
+    def is_training_function(self, X: Functions) -> np.ndarray:
         """Return which of the inputs X are training functions, (N,), bit for bit."""
         return self._fitted().is_training(self, X)
 
@@ -335,7 +339,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return self._fitted().suspects
 
-    def suggest(self, candidates: Any, n: int = 10) -> np.ndarray:
+    def suggest(self, candidates: Functions, n: int = 10) -> np.ndarray:
         """Return which candidate inputs to simulate next (active learning).
 
         The choice lowers the variance summed over all candidates most. Training functions and repeats are
@@ -357,13 +361,13 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def invert(
         self,
-        s: Any,
-        points: Any = None,
+        s: Functions | Scattered,
+        points: ArrayLike | Mesh | None = None,
         *,
-        noise: Any,
+        noise: Functions,
         prior: Any = None,
         n_samples: int = 1000,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ) -> Posterior:
         """Return the input behind measurements of the output, with bands.
 
@@ -397,12 +401,12 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     def sensitivity(
         self,
-        X: Any = None,
-        points: Any = None,
+        X: Functions | None = None,
+        points: ArrayLike | Mesh | None = None,
         *,
         n: int = 4096,
         directions: int = 3,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ) -> Sensitivity:
         """Return which input the outputs are sensitive to: Sobol indices, first-order and total.
 
@@ -432,7 +436,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Out of Python
 
-    def to_torch(self, points: Any = None, *, dtype: Any = None, steps: int | None = None) -> Any:
+    def to_torch(
+        self, points: ArrayLike | Mesh | None = None, *, dtype: Any = None, steps: int | None = None
+    ) -> Any:
         """Return the fitted model as a `torch.nn.Module`: the same numbers, differentiable, on any device.
 
         Parameters
@@ -462,12 +468,12 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     def export(
         self,
         path: str | os.PathLike[str],
-        points: Any = None,
+        points: ArrayLike | Mesh | None = None,
         *,
         dtype: str = "float64",
         steps: int | None = None,
-        X: Any = None,
-        y: Any = None,
+        X: Functions | None = None,
+        y: Functions | Scattered | None = None,
         title: str | None = None,
     ) -> list[Path]:
         """Write the fitted model for other programs, in a format that the ending of the file tells.
@@ -518,7 +524,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """Return what error to expect, what was chosen, and the data, in words."""
         return str(self._fitted().summary_with_suspects())
 
-    def report(self, path: str | os.PathLike[str], X: Any = None, y: Any = None) -> None:
+    def report(
+        self, path: str | os.PathLike[str], X: Functions | None = None, y: Functions | Scattered | None = None
+    ) -> None:
         """Write a report to share: one self-contained HTML page.
 
         It shows the data, what was chosen and why, the expected error, whether error bars hold, the best and

@@ -6,9 +6,13 @@ from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from elmonet.checks import choice, coordinates, outputs, owned
+from elmonet.checks import Functions, choice, coordinates, outputs, owned
+from elmonet.data.dataset import OperatorData
 from elmonet.data.lazy import is_dask, is_stored
+from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
@@ -142,13 +146,13 @@ class ELMDeepONet(OperatorEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        points: Any = None,
+        X: Functions | OperatorData,
+        y: Functions | Scattered | None = None,
+        points: ArrayLike | Mesh | None = None,
         *,
-        sensors: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
+        sensors: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn W from pairs of functions.
 
@@ -209,7 +213,14 @@ class ELMDeepONet(OperatorEstimator):
         self._blocks, model = fit_stored(begin, X, y, **settings, **how)
         return self._adopt(model)._warned()
 
-    def partial_fit(self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Functions,
+        y: Functions | Scattered | None = None,
+        points: ArrayLike | Mesh | None = None,
+        *,
+        sensors: ArrayLike | None = None,
+    ) -> Self:
         """Learn from more functions, in batches.
 
         Only sums over the functions are kept, of the size of p1 x p1 and M x p1: memory does not grow. Inputs
@@ -269,7 +280,7 @@ class ELMDeepONet(OperatorEstimator):
         self._model = None
         return self
 
-    def remember_inputs(self, X: Any) -> None:
+    def remember_inputs(self, X: Functions) -> None:
         """Keep a record of the training inputs X after a fit in blocks, for `novelty` and `suggest`."""
         model = self._fitted()
         rows = owned(model.inputs.rows(self, X), X)

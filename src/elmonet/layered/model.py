@@ -8,8 +8,12 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from elmonet.checks import number, positive_integer
+from elmonet.checks import Functions, number, positive_integer
+from elmonet.data.dataset import OperatorData
+from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import FileError, InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
@@ -99,7 +103,13 @@ class LayeredELMDeepONet(OperatorEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None, groups: Any = None
+        self,
+        X: Functions | OperatorData,
+        y: Functions | Scattered | None = None,
+        points: ArrayLike | Mesh | None = None,
+        *,
+        sensors: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fit layers to inputs and outputs on one grid.
 
@@ -150,7 +160,7 @@ class LayeredELMDeepONet(OperatorEstimator):
         self._adopt(replace(model, known=TrainingRecord.of(training.X)))
         return self._with_labels(data)._warned()
 
-    def rollout(self, X: Any, steps: int, *, forcing: Any = None) -> np.ndarray:
+    def rollout(self, X: Functions, steps: int, *, forcing: Functions | None = None) -> np.ndarray:
         """Apply a learned time step repeatedly.
 
         Parameters

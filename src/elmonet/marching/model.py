@@ -9,8 +9,12 @@ from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from elmonet.checks import number, positive_integer
+from elmonet.checks import Functions, number, positive_integer
+from elmonet.data.dataset import OperatorData
+from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import FileError, InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import (
@@ -96,7 +100,13 @@ class MarchingELMDeepONet(OperatorEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, points: Any = None, *, sensors: Any = None, groups: Any = None
+        self,
+        X: Functions | OperatorData,
+        y: Functions | Scattered | None = None,
+        points: ArrayLike | Mesh | None = None,
+        *,
+        sensors: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fit a step to records of inputs and outputs at the same times.
 

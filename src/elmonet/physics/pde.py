@@ -10,8 +10,9 @@ from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from elmonet.checks import coordinates, number
+from elmonet.checks import Functions, coordinates, number
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
 from elmonet.physics.choice import Choice, choose, inputs_in_time
@@ -121,7 +122,7 @@ class PDE:
         _check_constants(changed.constants, self.domain)
         return changed
 
-    def solve(self, u: Any, sensors: Any, points: Any = None) -> OperatorData:
+    def solve(self, u: Functions, sensors: ArrayLike, points: ArrayLike | None = None) -> OperatorData:
         """Solve the equation for input functions, to get pairs for training.
 
         Parameters

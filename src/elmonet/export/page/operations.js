@@ -29,11 +29,46 @@ const Operations = (() => {
     }
   }
 
+  // Write the products of k rows of A with two neighbouring rows of x, of m values each, to two rows of y: every
+  // number of A that is loaded is used twice.
+  function dotsOfTwo(A, k, x, from, m, y, to) {
+    let j = 0;
+    for (; j + 3 < k; j += 4) {
+      let p0 = j * m, p1 = p0 + m, p2 = p1 + m, p3 = p2 + m;
+      let s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
+      for (let i = from, end = from + m; i < end; i++) {
+        const v = x[i], w = x[i + m], a0 = A[p0++], a1 = A[p1++], a2 = A[p2++], a3 = A[p3++];
+        s0 += v * a0;
+        s1 += v * a1;
+        s2 += v * a2;
+        s3 += v * a3;
+        t0 += w * a0;
+        t1 += w * a1;
+        t2 += w * a2;
+        t3 += w * a3;
+      }
+      const at = to + j, next = at + k;
+      y[at] = s0;
+      y[at + 1] = s1;
+      y[at + 2] = s2;
+      y[at + 3] = s3;
+      y[next] = t0;
+      y[next + 1] = t1;
+      y[next + 2] = t2;
+      y[next + 3] = t3;
+    }
+    dots(A, j * m, k - j, x, from, m, y, to + j);
+    dots(A, j * m, k - j, x, from + m, m, y, to + k + j);
+  }
+
   function affine(op, [x], y) {
-    const b = op.shift, rows = op.rows, k = y.length / rows, m = x.length / rows;
-    for (let r = 0; r < rows; r++) {
-      dots(op.matrix, 0, k, x, r * m, m, y, r * k);
-      if (b !== null) for (let j = 0; j < k; j++) y[r * k + j] += b[j];
+    const b = op.shift, rows = op.rows, k = y.length / rows, m = x.length / rows, A = op.matrix;
+    let r = 0;
+    for (; r + 1 < rows; r += 2) dotsOfTwo(A, k, x, r * m, m, y, r * k);
+    if (r < rows) dots(A, 0, k, x, r * m, m, y, r * k);
+    if (b !== null) for (let i = 0, j = 0; i < y.length; i++) {
+      y[i] += b[j];
+      if (++j === k) j = 0;
     }
   }
 
