@@ -105,8 +105,8 @@ class AutoELMDeepONet(OperatorEstimator):
         log_inputs: bool | dict[str, bool] | None = None,
         log_outputs: bool | None = None,
         missing: str = "raise",
-        points: Any = None,
-        random_state: Any = None,
+        points: ArrayLike | Mesh | None = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.layers = layers
         self.time_budget = time_budget

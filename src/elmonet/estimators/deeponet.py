@@ -126,8 +126,8 @@ class ELMDeepONet(OperatorEstimator):
         lift: Any = None,
         parts: Any = None,
         metric: Any = None,
-        points: Any = None,
-        random_state: Any = None,
+        points: ArrayLike | Mesh | None = None,
+        random_state: int | np.random.Generator | None = None,
         error_bars: type[ErrorBars] | None = None,
     ):
         self.branch = branch

@@ -92,7 +92,7 @@ class LayeredELMDeepONet(OperatorEstimator):
         periodic: bool | None = None,
         time_budget: float | None = None,
         progress: Any = False,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.first = first
         self.layers = layers

@@ -91,7 +91,7 @@ class MarchingELMDeepONet(OperatorEstimator):
         *,
         time_budget: float | None = None,
         progress: Any = False,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.memory = memory
         self.feedback = feedback
