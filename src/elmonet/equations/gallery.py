@@ -88,7 +88,7 @@ GALLERY = {
             "1.59e-3",
             _LSGD,
             "14 h",
-            "their domain is a different one, also not a rectangle",
+            "the published domain is another one, also not a rectangle",
         ),
         GalleryProblem(
             advection,
@@ -109,8 +109,8 @@ GALLERY = {
             "about 0.1",
             "DeepXDE",
             "hours on an A100",
-            "their lid velocity varies less; here errors are measured away from the two upper corners, where "
-            "p is unbounded, and the largest of those of v, w and p counts",
+            "the published lid velocity varies less; here errors are measured away from the two upper corners, "
+            "where p is unbounded, and the largest error of v, w and p counts",
         ),
     )
 }

@@ -94,10 +94,10 @@ def physics_table(results: dict[str, Any]) -> Table:
     """Return one row per equation, beside what was published for it."""
     problems = [GALLERY[name] for name in results["done"]]
     notes = [
-        f"Error: mean relative L2 over the domain on {results['new_functions']} new functions, against a "
-        "reference that is computed in another way; no outputs were given to the fit. Expected: what the "
-        f"model says itself. Seconds: of {results['machine']['cores']} cores; published times are the "
-        "authors', mostly of GPUs.",
+        f"Error: mean relative L2 error over the domain on {results['new_functions']} new functions, against "
+        "an independently computed reference; the fit was given no outputs. Expected: the model's own "
+        f"estimate. Seconds: on {results['machine']['cores']} cores; published times are the authors', "
+        "mostly on GPUs.",
         *(f"{problem.title}: {problem.differs}." for problem in problems if problem.differs),
         *(f"{short}: {full}." for short, full in SOURCES.items() if any(short in p.source for p in problems)),
     ]
