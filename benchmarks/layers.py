@@ -72,26 +72,29 @@ def prediction(model, data):
 
 
 def bare_products(chain, n):
-    """Multiply matrices and transform fields of the shapes that a prediction of n functions needs."""
+    """Multiply matrices and transform fields of the shapes that a prediction of n functions needs.
+
+    A layer with symmetries is the mean over its images: each image takes all products.
+    """
     for layer in chain.layers:
         features, settings, M = layer.features, layer.features.settings, layer.features.training.size
-        dtype = np.float32 if layer.single else np.float64
         (columns, width, *_), (of_u, of_s) = features.counts, features._factors
         components = layer.coefficients.shape[1]
         c = components * (1 + len(settings.kernels))
         sizes = [(width + settings.patterns, columns), (c, columns), (c, width), (c, of_u)]
         sizes += [(of_s, of_u)] * c
         block, images = max(1, TOGETHER // M), 1 + len(layer.images)
-        pairs = [(np.ones((a, b), dtype), np.ones((b, block * M), dtype)) for a, b in sizes if a * b]
-        field = np.ones((components, block, *features.training.shape), dtype)
+        pairs = [(np.ones((a, b)), np.ones((b, block * M))) for a, b in sizes if a * b]
+        field = np.ones((components, block, *features.training.shape))
 
         def work(
-            _, pairs=pairs, field=field, kernels=settings.kernels, images=images, grid=features.training
+            start, pairs=pairs, field=field, kernels=settings.kernels, images=images, grid=features.training
         ):
-            for one, other in pairs:
-                np.matmul(one, other)
-            for kernel in kernels:
-                kernel(field, grid)
+            for _ in range(images):
+                for one, other in pairs:
+                    np.matmul(one, other)
+                for kernel in kernels:
+                    kernel(field, grid)
 
         in_threads(work, range(0, n, block))
 
