@@ -109,8 +109,8 @@ GALLERY = {
             "about 0.1",
             "DeepXDE",
             "hours on an A100",
-            "the published lid velocity varies less; here errors are measured away from the two upper corners, "
-            "where p is unbounded, and the largest error of v, w and p counts",
+            "the published lid velocity varies less; here errors are measured away from the two upper "
+            "corners, where p is unbounded, and the largest error of v, w and p counts",
         ),
     )
 }
