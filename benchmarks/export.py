@@ -114,7 +114,8 @@ def marching_step(folder):
     ahead = [(np.r_[0.0, a][:, None], np.r_[0.0, 0.0, b][:, None]) for a, b in zip(u, s, strict=True)]
     series = [Series(a, b, np.empty(0)) for a, b in ahead]
     step = Step.of(Settings(2, 2, "tanh", 195, 0.5), series, 0)
-    model._adopt(replace(fitted, step=step, coefficients=1e-3 * rng.normal(size=(step.count, 1))))
+    coefficients = 1e-3 * rng.normal(size=(step.count, 1))
+    model._adopt(replace(fitted, step=step, coefficients=coefficients, companions=coefficients[None]))
     library, header = c_function(model, folder, "record_c")
     seen = np.zeros(int(re.search(r"_STEP_SEES (\d+)", header)[1]))
     work, y = np.empty(int(re.search(r"_WORK (\d+)", header)[1])), np.empty(1)
