@@ -36,6 +36,12 @@ def few(monkeypatch):
         monkeypatch.setattr(large, name, value)
 
 
+@pytest.fixture
+def quick_search(few, monkeypatch):
+    """Search with few functions, where what is searched does not matter."""
+    monkeypatch.setattr(large, "_SEARCHED", 40)
+
+
 # The ridge from sums, by validation
 
 
@@ -160,7 +166,7 @@ def test_the_left_out_errors_are_those_of_the_model(few):
         assert solution.errors[i] == pytest.approx(relative_l2(predicted, s[i : i + 1]), rel=1e-3)
 
 
-def test_every_kind_of_array_gives_the_same_model(few, tmp_path):
+def test_every_kind_of_array_gives_the_same_model(few, quick_search, tmp_path):
     h5py, zarr, da = (pytest.importorskip(name) for name in ("h5py", "zarr", "dask.array"))
     u, s = functions(350, 2)
     expected = AutoELMDeepONet(random_state=0).fit(u, s, points=x).predict(u[:5])
@@ -199,7 +205,7 @@ def test_what_needs_memory_is_refused_on_disk(few, tmp_path, settings):
         AutoELMDeepONet(**settings).fit(*stored, points=x)
 
 
-def test_groups_are_held_out_together(few):
+def test_groups_are_held_out_together(few, quick_search):
     """Every function four times, with noise: left out alone, it would be predicted by its copies."""
     u, s = functions(80, 2)
     u, s = (np.repeat(A, 4, axis=0) for A in (u, s))
