@@ -37,8 +37,11 @@ from elmonet import (
     Scattered,
     Solution,
     load,
+    read,
 )
 from elmonet.checks import choice
+from elmonet.data import register_reader
+from elmonet.data.formats import registry
 from elmonet.features import FeatureMap
 from elmonet.solve import Solver
 from elmonet.uncertainty.bands import ErrorBars, checked_coverage
@@ -145,6 +148,13 @@ class LargestResidual(ErrorBars):
     @classmethod
     def from_arrays(cls, arrays, model):
         return cls(arrays["largest"])
+
+
+class SinglePrecision:
+    """A reader of files: inputs and outputs at M places, one after the other."""
+
+    def __init__(self, arrays, path):
+        arrays["u"], arrays["s"] = np.fromfile(path, np.float32).reshape(2, -1, M)
 
 
 def with_settings(kind, *fixed, **own):
@@ -356,7 +366,18 @@ def logarithms():
 
 
 def float32():
-    return Form(*both(functions, lambda u, s: (u.astype(np.float32), s.astype(np.float32))), points=x, at=AT)
+    """Single precision, as read from files of the user's own kind."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "pairs.single"
+        patch.setattr(registry, "_readers", dict(registry._readers))  # other tests do not have this reader
+        register_reader("single", endings=["single"])(SinglePrecision)
+
+        def read_again(u, s):
+            np.stack([u, s]).astype(np.float32).tofile(path)
+            data = read(path)
+            return data.u_train, data.s_train
+
+        return Form(*both(functions, read_again), points=x, at=AT)
 
 
 def frames():

@@ -7,13 +7,12 @@ from elmonet import AutoELMDeepONet, InfiniteWidth, InputError, Linear, load, pr
 from elmonet.auto import large, model
 from elmonet.data.lazy import Blocks
 from elmonet.features.base import features
-from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnThreads, SumTask
+from elmonet.fitting.block_tasks import BlockFeatures, LeftOutErrorsTask, SumTask
+from elmonet.fitting.executors import OnThreads
 from elmonet.forms.training import understand
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import ridge_at, ridge_from, validated_ridge
 from elmonet.solve.sums import GramSums
-
-pytestmark = pytest.mark.numerics
 
 x = np.linspace(0, 1, 20)
 rng = np.random.default_rng(0)
@@ -36,9 +35,16 @@ def few(monkeypatch):
         monkeypatch.setattr(large, name, value)
 
 
+@pytest.fixture
+def quick_search(few, monkeypatch):
+    """Search with few functions, where what is searched does not matter."""
+    monkeypatch.setattr(large, "_SEARCHED", 40)
+
+
 # The ridge from sums, by validation
 
 
+@pytest.mark.numerics
 def test_alpha_is_the_best_of_a_fine_grid():
     B, V = rng.normal(size=(30, 200)), rng.normal(size=(30, 50))
     W = rng.normal(size=(3, 30))
@@ -66,6 +72,7 @@ def test_alpha_is_the_best_of_a_fine_grid():
     assert near.error == pytest.approx(found.error, rel=2e-3)
 
 
+@pytest.mark.numerics
 def test_an_alpha_that_is_too_small_for_more_functions_grows():
     B = np.outer(np.ones(4), np.arange(1.0, 6))  # rank one: positive only with some alpha
     sums = GramSums(4, 1)
@@ -77,12 +84,14 @@ def test_an_alpha_that_is_too_small_for_more_functions_grows():
     np.testing.assert_allclose(C @ B, (np.arange(5.0) @ B[0] / (B[0] @ B[0]) * B[0])[None], rtol=1e-6)
 
 
+@pytest.mark.numerics
 def test_features_that_are_zero_raise():
     sums = GramSums(3, 1)
     with pytest.raises(np.linalg.LinAlgError, match="features zero"):
         validated_ridge(sums, lambda C: np.nan)
 
 
+@pytest.mark.numerics
 def test_left_out_errors_are_those_of_refits():
     u, s = functions(60, 1)
     training = understand(AutoELMDeepONet(), u, s, x)
@@ -106,6 +115,7 @@ def test_left_out_errors_are_those_of_refits():
     assert found.total == pytest.approx(np.sum(s**2))
 
 
+@pytest.mark.numerics
 def test_functions_may_be_left_out_of_the_sums():
     u, s = functions(50, 1)
     training = understand(AutoELMDeepONet(), u, s, x)
@@ -120,6 +130,7 @@ def test_functions_may_be_left_out_of_the_sums():
 # The same call for many functions
 
 
+@pytest.mark.numerics
 def test_many_functions(few, tmp_path):
     u, s = functions(600, 2)
     u_new, s_new = functions(400, 3)
@@ -145,6 +156,7 @@ def test_many_functions(few, tmp_path):
     np.testing.assert_array_equal(again.interval(u_new[:2])[0], found.interval(u_new[:2])[0])
 
 
+@pytest.mark.numerics
 def test_the_left_out_errors_are_those_of_the_model(few):
     """Refit the chosen features without one function, densely."""
     u, s = functions(600, 2)
@@ -160,7 +172,7 @@ def test_the_left_out_errors_are_those_of_the_model(few):
         assert solution.errors[i] == pytest.approx(relative_l2(predicted, s[i : i + 1]), rel=1e-3)
 
 
-def test_every_kind_of_array_gives_the_same_model(few, tmp_path):
+def test_every_kind_of_array_gives_the_same_model(few, quick_search, tmp_path):
     h5py, zarr, da = (pytest.importorskip(name) for name in ("h5py", "zarr", "dask.array"))
     u, s = functions(350, 2)
     expected = AutoELMDeepONet(random_state=0).fit(u, s, points=x).predict(u[:5])
@@ -199,7 +211,7 @@ def test_what_needs_memory_is_refused_on_disk(few, tmp_path, settings):
         AutoELMDeepONet(**settings).fit(*stored, points=x)
 
 
-def test_groups_are_held_out_together(few):
+def test_groups_are_held_out_together(few, quick_search):
     """Every function four times, with noise: left out alone, it would be predicted by its copies."""
     u, s = functions(80, 2)
     u, s = (np.repeat(A, 4, axis=0) for A in (u, s))

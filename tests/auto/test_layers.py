@@ -84,7 +84,7 @@ def test_the_number_of_layers_can_be_said(burgers):
 
 
 def test_steps_are_compared_on_whole_trajectories():
-    data = problems.burgers_steps(n_train=8, n_test=2, n_steps=10, n_points=33)
+    data = problems.burgers_steps(n_train=6, n_test=2, n_steps=8, n_points=33)
     model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
     error = relative_l2(model.predict(data.u_test), data.s_test)
     assert isinstance(model.best_model_, LayeredELMDeepONet)

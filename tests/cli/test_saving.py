@@ -144,7 +144,9 @@ def test_the_temporary_folder_is_the_last_resort(run, data, monkeypatch):
 
 def test_a_checkpoint_stays_until_the_model_is_where_it_should_be(run, data, monkeypatch):
     command = "fit data.npz -o away/m.elmonet --width 5 --memory 2GB --checkpoint c"
-    monkeypatch.setattr("elmonet.fitting.streamed.Checkpoint.write_if_due", lambda self, fit: self.write(fit))
+    monkeypatch.setattr(
+        "elmonet.fitting.checkpoint.Checkpoint.write_if_due", lambda self, fit: self.write(fit)
+    )
     fails_at_the_end(monkeypatch, data / "away")
     assert run(*command.split())[0] == 1
     assert (data / "c").exists()

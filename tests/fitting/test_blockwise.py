@@ -16,7 +16,7 @@ from elmonet import (
     problems,
 )
 from elmonet.data.lazy import Blocks
-from elmonet.fitting.streamed import Checkpoint
+from elmonet.fitting.checkpoint import Checkpoint
 from elmonet.memory import block_rows, bytes_of
 from elmonet.store import read, write
 
@@ -104,7 +104,7 @@ class Broken:
 
 
 def test_a_checkpoint_is_gone_on_from(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("elmonet.fitting.streamed._SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr("elmonet.fitting.checkpoint._SECONDS_BETWEEN_WRITES", 0.0)
     monkeypatch.setattr("elmonet.memory._MOST_ROWS", 20)
     monkeypatch.setattr("elmonet.fitting.executors._BLOCKS_PER_ROUND", 2)
     path = tmp_path / "fit.ckpt"
@@ -151,7 +151,7 @@ def test_a_checkpoint_of_something_else_is_refused(what, data, tmp_path, monkeyp
     elif what == "points":
         points = points + 1
     elif what == "version":
-        monkeypatch.setattr("elmonet.fitting.streamed.version", lambda name: "99.0")
+        monkeypatch.setattr("elmonet.fitting.checkpoint.version", lambda name: "99.0")
     elif what == "kind":
         first.save(path)
     else:

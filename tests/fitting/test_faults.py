@@ -13,10 +13,10 @@ from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, fit_blocks, lo
 SCRIPT = """
 import sys, time
 import numpy as np
-import elmonet.fitting.streamed, elmonet.memory, elmonet.fitting.executors
+import elmonet.fitting.checkpoint, elmonet.memory, elmonet.fitting.executors
 from elmonet import SLFN, ELMDeepONet, Linear, Ridge, fit_blocks, problems
 
-elmonet.fitting.streamed._SECONDS_BETWEEN_WRITES = 0.0
+elmonet.fitting.checkpoint._SECONDS_BETWEEN_WRITES = 0.0
 elmonet.memory._MOST_ROWS = 20
 elmonet.fitting.executors._BLOCKS_PER_ROUND = 1
 

@@ -36,15 +36,20 @@ def fitted(pde, data=None):
     return model.fit(reaction.inputs(100, 0), pde, POINTS, sensors=reaction.SENSORS, data=data)
 
 
-def test_both_are_better_than_either(measured):
+@pytest.fixture(scope="module")
+def wrong():
+    """A model of the equation alone, with a wrong constant."""
+    return fitted(equation(0.015))
+
+
+def test_both_are_better_than_either(measured, wrong):
     """An equation with a wrong constant, and few noisy measurements."""
     u, s, new, truth = measured
     data_alone = AutoELMDeepONet(random_state=0).fit(u, s, POINTS)
-    equation_alone = fitted(equation(0.015))
     both = fitted(equation(0.015), (u, s))
     error = relative_l2(both.predict(new), truth)
     assert error < 0.5 * relative_l2(data_alone.predict(new), truth)
-    assert error < 0.5 * relative_l2(equation_alone.predict(new), truth)
+    assert error < 0.5 * relative_l2(wrong.predict(new), truth)
     assert 0.5 * error < both.expected_error_ < 3 * error
     assert "Data noise:       5" in both.summary()
 
@@ -65,13 +70,12 @@ def test_a_constant_is_found(measured):
     assert "Found from data:  D = 0.0" in model.summary()
 
 
-def test_gaps_and_few_points(measured):
+def test_gaps_and_few_points(measured, wrong):
     """Each function is measured at its own tenth of the points."""
     u, s, new, truth = measured
     gappy = np.where(np.random.default_rng(1).random(s.shape) < 0.1, s, np.nan)
     both = fitted(equation(0.015), (u, gappy))
-    alone = fitted(equation(0.015))
-    assert relative_l2(both.predict(new), truth) < 0.5 * relative_l2(alone.predict(new), truth)
+    assert relative_l2(both.predict(new), truth) < 0.5 * relative_l2(wrong.predict(new), truth)
 
 
 def test_invalid_data_raise(measured):

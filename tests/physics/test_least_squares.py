@@ -41,7 +41,10 @@ def jacobian(own, c, i):
 def gauss_newton(own, i, steps=20):
     c = np.zeros(own.width)
     for _ in range(steps):
-        c = c - np.linalg.lstsq(jacobian(own, c, i), own.residuals(c[None], [i])[0])[0]
+        step = np.linalg.lstsq(jacobian(own, c, i), own.residuals(c[None], [i])[0])[0]
+        c = c - step
+        if np.abs(step).max() < 1e-12 * np.abs(c).max():
+            break
     return c
 
 

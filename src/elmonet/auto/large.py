@@ -26,8 +26,9 @@ from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD
 from elmonet.features.base import features, features_of, fit_map, learns_from
 from elmonet.features.kernels import KERNELS
+from elmonet.fitting.block_tasks import BlockFeatures, LeftOutErrorsTask, SumTask
 from elmonet.fitting.error_bars import OperatorErrorBars
-from elmonet.fitting.executors import BlockFeatures, LeftOutErrorsTask, OnDask, OnThreads, SumTask
+from elmonet.fitting.executors import OnDask, OnThreads
 from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import branch_and_trunk
