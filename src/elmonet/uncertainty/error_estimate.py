@@ -29,7 +29,7 @@ _MAX_INDEX = 0.85  # largest inverse tail index of a Pareto law that is used; at
 _MAX_LOG_VARIANCE = 9.0  # largest variance of the errors' logarithms that is used: they spread over 5 decades
 USELESS = 0.5  # expected error above which a fit warns
 _INTERPOLATED = 1.5  # ratio of the errors between the points and at them, above which both are stated
-_SOLVER_FACTOR = 5.0  # within which the stated error of a solver is right (tests/physics/test_stated_error.py)
+_SOLVER_FACTOR = 5.0  # within which the error of a solver is right (tests/physics/test_stated_error.py)
 _HEAVY = 2.0  # ratio of mean and median error, above which few functions determine the mean
 
 
