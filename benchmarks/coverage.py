@@ -1,6 +1,6 @@
 """Coverage of whole functions by bands at 90 %: few and many training functions, random and designed.
 
-    python benchmarks/coverage.py [--data FOLDER] [--seeds 10] [--problems ode bump] [--sizes 20 36]
+    python benchmarks/coverage.py [--data FOLDER] [--seeds 20:24] [--problems ode bump] [--sizes 20 36]
 
 `AutoELMDeepONet` chooses the settings each time, without layers. Each row is one problem, one number of
 training functions and one seed: the part of 200 new functions that lie inside their bands as a whole, the
@@ -121,7 +121,7 @@ def measure(name, data, seed):
 
 def main():
     parser = option_parser(__doc__, data=True, out=OUT)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", default="20:24", help="first:end; bands were designed on 0:10")
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--problems", nargs="*", choices=[*PROBLEMS, FILE])
     arguments = parser.parse_args()
@@ -129,7 +129,7 @@ def main():
     names = arguments.problems or [*PROBLEMS, *([FILE] if arguments.data else [])]
     rows = read_results(arguments.out, [])
     done = {(row["problem"], row["functions"], row["seed"]) for row in rows}
-    for seed in range(arguments.seeds):
+    for seed in range(*map(int, arguments.seeds.split(":"))):
         for name in names:
             for n in arguments.sizes:
                 if (name, n, seed) in done or (name == FILE and n > 100):

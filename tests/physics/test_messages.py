@@ -59,6 +59,8 @@ def test_residuals(residual, words):
         lambda s, u: (s.x - u * np.linalg.norm(u),),
         lambda s, u: s.x - np.cumsum(u + 0, axis=1),
         lambda s, u: s.x - u - (u + 0)[::-1],
+        lambda s, u: s.x - np.mean(u),
+        lambda s, u: s.x - u.max(),
     ],
 )
 def test_residuals_that_combine_functions_or_points(residual):

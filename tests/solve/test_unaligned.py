@@ -117,6 +117,24 @@ def test_gaps_with_hardly_any_ridge_and_more_features_than_functions(alpha, seed
         np.testing.assert_allclose((Q @ fit.C @ B)[j], B.T @ weights, rtol=0, atol=1e-10 * np.abs(G).max())
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 1e-12, 1e-14, 1e-16, 1e-40])
+@pytest.mark.parametrize("part", [0.97, 0.5, 0.3, 0.15])
+@pytest.mark.parametrize("rank", [r, 12, M - 1])
+def test_hardly_any_ridge_and_fewer_values_than_coefficients(alpha, part, rank):
+    """It missed by 1e-17 / alpha: other functions decide what a function with too few values leaves open."""
+    rng, Q, B, G = made(40, 20, rank)
+    known = rng.random(G.shape) < part
+    known[0] = True
+    alpha = alpha * np.linalg.norm(B.T @ B)
+    function, place = np.nonzero(known)
+    A = np.stack([np.kron(row, B[:, i]) for row, i in zip(Q[place], function, strict=True)])
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    U, s, Vt = U[:, s > 1e-9 * s[0]], s[s > 1e-9 * s[0]], Vt[s > 1e-9 * s[0]]
+    expected = Q @ (Vt.T @ (s / (s**2 + alpha) * (U.T @ G[known]))).reshape(rank, -1) @ B
+    fit = Gaps(Q, known, FeatureGram(B), np.where(known, G, np.nan)).fit(at(alpha))
+    np.testing.assert_allclose(Q @ fit.C @ B, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("rank", [r, M])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_gaps_in_repeated_functions_with_hardly_any_ridge(rank, scale):

@@ -27,6 +27,7 @@ _MAX_COEFFICIENTS = 800  # of a function, without
 _MAX_SLAB_WORK = 2.5e9  # functions x slabs x coefficients^2: about two minutes
 _TRIAL_FUNCTIONS = 8  # inputs for which resolutions are tried
 _SENSOR_FUNCTIONS = 24  # inputs for which the interpolation error between sensors is estimated
+_FEWEST_FOR_RATE = 12  # sensors on an axis, below which two coarser splines do not tell how errors fall
 _CHOICE_SHARE = 0.3  # of the time there is, for trials of resolutions
 _CONVERGED = 1e-9  # relative change of solutions that is none
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: one that is rounding
@@ -222,7 +223,7 @@ def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolutio
     A coarser interpolant changes a solution by d, the next coarser one by e. If the error is x, q x and q^2 x
     with the coarsest, the coarser and the usual one, then e = (1 - q^2) x and d = (q - q^2) x: with r = d / e
     that is q = r / (1 - r), and the usual one has the error q^2 x = d r / (1 - 2 r). Where little is gained
-    (r > 1/3) it is stated as d.
+    (r > 1/3), and with a few sensors, whose r is small by chance, it is stated as d.
     """
     if not few.has_sensors:
         return 0.0
@@ -232,7 +233,8 @@ def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolutio
     d, e = _changes(lower, usual, equation.probe), _changes(lowest, usual, equation.probe)
     known = np.isfinite(d) & np.isfinite(e)
     d, e = d[known], e[known]
-    gained = np.divide(d, e - 2 * d, out=np.ones_like(d), where=e > 3 * d)
+    believed = (e > 3 * d) & (few.fewest_sensors >= _FEWEST_FOR_RATE)
+    gained = np.divide(d, e - 2 * d, out=np.ones_like(d), where=believed)
     return float(np.mean(d * gained)) if len(d) else 0.0
 
 

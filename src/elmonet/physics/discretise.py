@@ -13,7 +13,7 @@ import numpy as np
 from elmonet.errors import InputError
 from elmonet.interpolation import grid_points
 from elmonet.linalg import product
-from elmonet.physics.fields import Field, Key, PolynomialBasis, Symbols
+from elmonet.physics.fields import NOT_POINTWISE, Field, Key, PolynomialBasis, Symbols
 from elmonet.physics.geometry import Box, CollocationPoints, Domain
 
 _COMPLEX_STEP = 1e-30  # so small that the derivative by a complex step is exact
@@ -234,13 +234,7 @@ class ResidualBlock:
             changed = [{key: others * values for key, values in each.items()} for each in (fields, u)]
             found = self._evaluate(changed[0], changed[1], n)[row, :, point]
             if not np.allclose(found, expected, rtol=1e-9, atol=0, equal_nan=True):
-                raise InputError(
-                    "a residual is computed for each function and point alone, but this one combines "
-                    "several, as np.mean, np.max, np.sum or np.gradient do. What is known of u can be "
-                    'another input, computed before: input_axes={"u": ("x",), "largest": ()}. An integral of '
-                    "s can be two other unknowns: s.m.x - s.v.x**2 and s.k.x, with s.m at x=0 and s.m - s.k "
-                    "at x=1, where k is the integral."
-                )
+                raise InputError(NOT_POINTWISE)
 
     def _require_analytic(self) -> None:
         """Compare the complex step with a real one: they differ for abs, maximum and the like."""

@@ -25,6 +25,13 @@ _SAME_PLACE = 1e-9  # distance between a point and a sensor, relative to the ext
 _COARSER = (0, 1, 2)  # interpolants that are coarsened so often tell the interpolation error
 _FEWEST_FOR_SPLINES = 4  # values on an axis that allow splines of two degrees, linear and cubic
 
+NOT_POINTWISE = (
+    "a residual is computed for each function and point alone, but this one combines several, as np.mean, "
+    "np.max, np.sum or np.gradient do. What is known of u can be another input, computed before: "
+    'input_axes={"u": ("x",), "largest": ()}. An integral of s can be two other unknowns: s.m.x - s.v.x**2 '
+    "and s.k.x, with s.m at x=0 and s.m - s.k at x=1, where k is the integral."
+)
+
 
 @dataclass(frozen=True)
 class Symbols:
@@ -104,6 +111,8 @@ class Field(NDArrayOperatorsMixin):
             label = f"{self._name}.{name}"
             return Field(label, self._coordinates, (name,), self._values, self._requested, is_component=True)
         if set(name) - set(self._coordinates):
+            if callable(getattr(np.ndarray, name, None)):  # np.mean(u) asks for u.mean
+                raise InputError(NOT_POINTWISE)
             raise InputError(
                 f"{self._name}.{name} is not a derivative: its letters must be coordinates, "
                 f"{', '.join(self._coordinates)}."
@@ -179,6 +188,12 @@ class InputFields:
     def has_sensors(self) -> bool:
         """Whether any input is a function rather than a number."""
         return bool(self._sensors)
+
+    @property
+    def fewest_sensors(self) -> int:
+        """The fewest sensors on an axis of a grid, or of scattered ones, over all inputs."""
+        grids = [as_grid(sensors)[0] or [sensors] for sensors in self._sensors.values()]
+        return min(len(axis) for grid in grids for axis in grid)
 
     def subset(self, rows: np.ndarray) -> InputFields:
         """Return the samples in `rows`."""

@@ -21,6 +21,9 @@ _START_POWER = -DECADES // 2  # power of ten, relative to s_max^2, of the alpha 
 _ZERO_ROW = 1e-10  # a row of an orthonormal matrix with a smaller norm is zero
 _PROGRESS = 0.98  # stop a search if the error is above this times the last
 _MIN_PIVOT = 1e-6  # squared pivot of a block of I - H, below which rounding may be seen in what it determines
+_SMALL_OUTSIDE = (
+    0.5  # eigenvalue of I - Q Q' among missing values, below which its eigenvector is a direction
+)
 _FALLING = 0.9  # the error is falling if it is below this times the error at larger alphas
 
 
@@ -119,19 +122,52 @@ def is_complete(Q: np.ndarray) -> bool:
 
 
 def _fill_together(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Solve ``A_mm x = -A_mo y`` for all missing values m, given the observed values o, in one system."""
+    """Solve ``A_mm x = -A_mo y`` for all missing values m, given the observed values o, in one system.
+
+    In A, entry (i j, k l) is [i = k] (I - Q Q')_jl + (I - H)_ik (Q Q')_jl. With hardly any ridge I - H is
+    tiny, and decides where a function has too few values for its r coefficients. So the missing values of
+    each function are taken along directions that are eigenvectors of its I - Q Q' where that is small.
+    """
     i, j = np.nonzero(~observed)
     functions, row = np.unique(i, return_inverse=True)
-    # In A, entry (i j, k l) is [i = k] (I - Q Q')_jl + (I - H)_ik (Q Q')_jl.
-    QQt = product(Q[j], Q[j].T)
-    A = shrinkage.among(functions)[np.ix_(row, row)] * QQt
-    A += (i[:, None] == i) * ((j[:, None] == j) - QQt)
+    A = shrinkage.among(functions)[np.ix_(row, row)] * product(Q[j], Q[j].T)
     inside = product(y, Q)
-    outside = y - product(inside, Q.T)
-    Ay = outside[i, j] + np.einsum("kr,kr->k", shrinkage.shrunk(inside)[i], Q[j])
+    right = np.einsum("kr,kr->k", shrinkage.shrunk(inside)[i], Q[j])
+    turns = [(np.flatnonzero(row == k), *_directions(Q, observed[f], y[f])) for k, f in enumerate(functions)]
+    for own, T, _, _ in turns:
+        A[own], right[own] = product(T.T, A[own]), T.T @ right[own]
+    for own, T, outside, values in turns:
+        A[:, own] = product(A[:, own], T)
+        A[np.ix_(own, own)] += outside
+        right[own] += values
+    size = 1 / np.sqrt(np.diag(A))
+    x = size * _solved(np.asfortranarray(A * size * size[:, None]), -(right * size)[:, None])[:, 0]
     filled = y.copy()
-    filled[i, j] = _solved(np.asfortranarray(A), -Ay[:, None])[:, 0]
+    for (own, T, _, _), f in zip(turns, functions, strict=True):
+        filled[f, ~observed[f]] = T @ x[own]
     return filled
+
+
+def _directions(
+    Q: np.ndarray, observed: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return directions T of a function's missing values, ``T'(I - Q Q')_mm T`` and ``T'(I - Q Q')_mo y``.
+
+    With the singular values s and vectors U, V of the observed rows of Q, the columns of ``Q_m V`` are
+    orthogonal, with squared norms 1 - s^2, and eigenvectors of the former to s^2: exact where that is tiny.
+    """
+    seen, missing = Q[observed], Q[~observed]
+    known = np.append(y[observed], np.zeros(max(0, Q.shape[1] - len(seen))))
+    U, s, Vt = np.linalg.svd(np.pad(seen, [(0, len(known) - len(seen)), (0, 0)]), full_matrices=False)
+    small = s**2 < _SMALL_OUTSIDE
+    U, s, Vt = U[:, small], s[small], Vt[small]
+    T, R = np.linalg.qr(product(missing, Vt.T), mode="complete")
+    T[:, : len(s)] *= np.sign(np.diag(R))
+    rest = product(T[:, len(s) :].T, missing)
+    outside = np.diag(np.append(s**2, np.ones(len(rest))))
+    outside[len(s) :, len(s) :] -= product(rest, rest.T)
+    values = np.append(np.sqrt(1 - s**2) * s * (known @ U), rest @ (y[observed] @ seen))
+    return T, outside, -values
 
 
 def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ _MAX_INDEX = 0.85  # largest inverse tail index of a Pareto law that is used; at
 _MAX_LOG_VARIANCE = 9.0  # largest variance of the errors' logarithms that is used: they spread over 5 decades
 USELESS = 0.5  # expected error above which a fit warns
 _INTERPOLATED = 1.5  # ratio of the errors between the points and at them, above which both are stated
+_SOLVER_FACTOR = 5.0  # within which the error of a solver is right (tests/physics/test_stated_error.py)
 _HEAVY = 2.0  # ratio of mean and median error, above which few functions determine the mean
 
 
@@ -97,14 +98,13 @@ class ErrorEstimate:
                 return
 
     def plus(self, error: float) -> ErrorEstimate:
-        """Return the estimate for training outputs that have an error of their own."""
+        """Return the estimate for training outputs that have an error of their own, known as a size only."""
         low, high = self.interval or (0.0, np.inf)
         quantiles = None if self.quantiles is None else (self.quantiles[0] + error, self.quantiles[1] + error)
         components = tuple((name, own + error) for name, own in self.components)
         changes: dict[str, Any] = {"quantiles": quantiles, "components": components}
-        return replace(
-            self, error=(self.error or 0.0) + error, interval=(low + error, high + error), **changes
-        )
+        interval = low + error / _SOLVER_FACTOR, high + error * _SOLVER_FACTOR
+        return replace(self, error=(self.error or 0.0) + error, interval=interval, **changes)
 
     def facts(self, *, warns: bool = True) -> tuple[Fact, ...]:
         """Return the expected error, its interval, how it was estimated and where it holds.
