@@ -5,8 +5,10 @@
 
 With --auto: `AutoELMDeepONet` with nothing given, from 10 functions to a million (from a zarr store above
 100,000), against sensors and points up to 100,000, and scikit-learn's `Nystroem` and `RBFSampler` with
-`RidgeCV`, tuned by its own search, at 10,000 and 100,000: seconds, peak memory, error on new functions and
-expected error, each in a process of its own. Written to benchmarks/results/scaling_auto.json.
+`RidgeCV`, tuned by its own search, at 10,000 and 100,000: seconds, CPU seconds, peak memory, error on new
+functions and expected error, each in a process of its own. scikit-learn is stopped at three times our CPU
+seconds. Each row is added to benchmarks/results/scaling_auto.json; rows that are there are not run again.
+--auto-rows runs only those whose name holds a text, such as "ode 10000 ".
 
 Functions are generated block by block (m = 100 sensors, M = 100 points, p1 = 1000 features) and never stored.
 Each size runs in a process of its own. The bare product is ``B B'`` by BLAS on blocks of the same size, in
@@ -16,12 +18,24 @@ the same run on the same number of threads. Also: one core against two, and addi
 
 import argparse
 import json
+import resource
+import signal
 import tempfile
+import time
 from pathlib import Path
 
 import make_big
 import numpy as np
-from harness import RESULTS, median_seconds, option_parser, peak_gib, run_alone, timed, write_results
+from harness import (
+    RESULTS,
+    median_seconds,
+    option_parser,
+    peak_gib,
+    read_results,
+    run_alone,
+    timed,
+    write_results,
+)
 from scipy.linalg.blas import dgemm, dsyrk
 from threadpoolctl import threadpool_limits
 
@@ -33,6 +47,7 @@ AUTO_SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 STORED_FROM = 1_000_000  # functions, from which on they are read from a zarr store
 VALUES = (100, 1_000, 10_000, 100_000)  # sensors, and points
 TEST_FUNCTIONS = 1000
+LIMIT = 3  # times our CPU seconds, after which scikit-learn is stopped
 M = 100  # points, and sensors
 WIDTH = 1000
 ROWS = 4096  # functions in a block
@@ -143,10 +158,13 @@ def auto(problem, n, m=100, M=100):
             u, s = stored(Path(folder) / "big.zarr", problem, n)
         else:
             u, s, _ = functions_of(problem, n, 0, m, M)
+        before = time.process_time()
         seconds, model = timed(lambda: AutoELMDeepONet(random_state=0).fit(u, s, points=points))
+        cpu_seconds = time.process_time() - before
     row = {"model": "AutoELMDeepONet", "problem": problem, "functions": n, "m": m, "M": M}
     return row | {
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
         "peak_gib": peak_gib(),
         "error": relative_l2(model.predict(u_new), s_new),
         "expected": model.expected_error_,
@@ -167,7 +185,22 @@ def stored(path, problem, n):
     return u, s
 
 
-def scikit_learn(problem, n, kind):
+class Stopped(Exception):
+    """The limit of CPU seconds was reached."""
+
+
+def stop_after(cpu_seconds):
+    """Raise `Stopped` once this process has used so many CPU seconds more."""
+
+    def stop(signum, frame):
+        raise Stopped
+
+    used = time.process_time()
+    signal.signal(signal.SIGXCPU, stop)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used + cpu_seconds) + 1, resource.RLIM_INFINITY))
+
+
+def scikit_learn(problem, n, kind, limit):
     """Tune random features and a ridge by scikit-learn's own search; return a row of the results."""
     from scipy.stats import loguniform
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -186,34 +219,43 @@ def scikit_learn(problem, n, kind):
     search = HalvingRandomSearchCV(
         pipeline, grid, n_candidates=16, factor=4, min_resources=min(n // 4, 2000), random_state=0, cv=3
     )
-    seconds, model = timed(lambda: search.fit(u, s))
+    row = {"model": f"scikit-learn {kind} + RidgeCV", "problem": problem, "functions": n}
+    before = time.process_time()
+    stop_after(limit)
+    try:
+        seconds, model = timed(lambda: search.fit(u, s))
+    except Stopped:
+        return row | {"stopped_after_cpu_seconds": time.process_time() - before, "peak_gib": peak_gib()}
     chosen = {name.split("__")[1]: value for name, value in model.best_params_.items()}
-    return {
-        "model": f"scikit-learn {kind} + RidgeCV",
-        "problem": problem,
-        "functions": n,
+    return row | {
         "seconds": seconds,
+        "cpu_seconds": time.process_time() - before,
         "peak_gib": peak_gib(),
         "error": relative_l2(model.predict(u_new), s_new),
         "chosen": str(chosen),
     }
 
 
-def measure_auto(most):
-    """Run all measurements of the automatic choice, and write them."""
-    results = []
+def measure_auto(most, only=""):
+    """Run the measurements of the automatic choice that are missing, and write them."""
+    results = read_results(OUT_AUTO, [])
 
-    def run(*arguments):
-        results.append(run_alone(__file__, *arguments))
+    def run(option, *arguments):
+        name = " ".join(map(str, arguments[:4])) + " "
+        known = [row for row in results if row["name"] == name]
+        if known or only not in name:
+            return known[0] if known else {}
+        results.append({"name": name} | run_alone(__file__, option, *arguments))
         print(results[-1], flush=True)
         write_results(OUT_AUTO, results)
+        return results[-1]
 
     for problem in ("ode", "tanh"):
         for n in (n for n in AUTO_SIZES if n <= most):
-            run("--auto-one", problem, n, M, M)
-        for n in (n for n in (10_000, 100_000) if n <= most):
-            for kind in ("Nystroem", "RBFSampler"):
-                run("--sklearn-one", problem, n, kind)
+            ours = run("--auto-one", problem, n, M, M).get("cpu_seconds")
+            if ours and n in (10_000, 100_000):
+                for kind in ("Nystroem", "RBFSampler"):
+                    run("--sklearn-one", problem, n, kind, "tuned", LIMIT * ours)
     for values in VALUES:
         run("--auto-one", "tanh", 1_000, values, M)
         run("--auto-one", "tanh", 1_000, M, values)
@@ -225,18 +267,19 @@ def main():
     parser.add_argument("--auto", action="store_true", help="measure the automatic choice")
     parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--auto-one", nargs=4, help=argparse.SUPPRESS)
-    parser.add_argument("--sklearn-one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--sklearn-one", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--auto-rows", default="", help="text in the names of rows to measure")
     arguments = parser.parse_args()
     if arguments.auto_one:
         problem, *numbers = arguments.auto_one
         print(json.dumps(auto(problem, *map(int, numbers))))
         return
     if arguments.sklearn_one:
-        problem, n, kind = arguments.sklearn_one
-        print(json.dumps(scikit_learn(problem, int(n), kind)))
+        problem, n, kind, _, limit = arguments.sklearn_one
+        print(json.dumps(scikit_learn(problem, int(n), kind, float(limit))))
         return
     if arguments.auto:
-        measure_auto(arguments.most)
+        measure_auto(arguments.most, arguments.auto_rows)
         return
     if arguments.one:
         print(json.dumps(fit(*arguments.one)))

@@ -555,6 +555,7 @@ SIGNATURES = {
     "calibrate": ["X", "y"],
     "calibration": ["X", "y"],
     "score": ["X", "y", "sample_weight"],
+    "expected_errors": ["X"],
     "novelty": ["X"],
     "suggest": ["candidates", "n"],
     "is_training_function": ["X"],
@@ -887,6 +888,21 @@ def test_standard_deviations(case):
     assert (flat(std) >= 0).all()
     assert np.isfinite(flat(std)).all()
     assert flat(std).any()
+
+
+@each(FITTED + LOADED, "interval")
+def test_expected_errors(case):
+    """The norm of the standard deviations of each function, relative to that of its prediction."""
+    model, data = case.model, case.data
+    if data.needs_points:
+        with pytest.raises(InputError, match="points"):
+            model.expected_errors(data.new)
+        return
+    middle, std = model.predict(data.new, return_std=True)
+    errors, names = model.expected_errors(data.new), list(data.y) if isinstance(data.y, dict) else None
+    for i, error in enumerate(errors):
+        own = [np.hstack([np.ravel(A[name][i]) for name in names]) if names else A[i] for A in (std, middle)]
+        assert error == pytest.approx(np.linalg.norm(own[0]) / np.linalg.norm(own[1]), rel=1e-5)
 
 
 @each(FITTED + LOADED, "interval", "calibration")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from elmonet import InputError, relative_l2
-from elmonet.metrics import function_norms
+from elmonet.metrics import expected_relative_errors, function_norms
 
 
 def test_is_the_mean_of_ratios():
@@ -30,3 +30,24 @@ def test_shapes_must_agree():
         relative_l2(np.ones((2, 3)), np.ones((3, 2)))
     with pytest.raises(InputError):
         relative_l2([], [])
+
+
+@pytest.mark.parametrize("kind", ["points", "components", "dictionary", "numbers", "holes"])
+def test_expected_relative_errors_are_those_of_relative_l2(kind):
+    """With the true residuals as spread, the mean is `relative_l2`."""
+    rng = np.random.default_rng(0)
+    truth, residual = rng.normal(size=(2, 12, 5, 2))
+    if kind in ("points", "numbers"):
+        truth, residual = truth[:, :, 0], residual[:, :, 0]
+    if kind == "numbers":
+        truth, residual = truth[:, :1], residual[:, :1]
+    if kind == "holes":
+        truth[:, 2], residual[:, 2] = np.nan, np.nan
+    prediction = truth + residual
+    if kind == "dictionary":
+        truth, residual, prediction = (
+            {"p": A[..., 0], "v": A[..., 1]} for A in (truth, np.abs(residual), prediction)
+        )
+    errors = expected_relative_errors(residual, truth)
+    assert errors.shape == (12,)
+    assert errors.mean() == pytest.approx(relative_l2(prediction, truth), rel=1e-12)

@@ -81,6 +81,31 @@ def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
     return -relative_l2(estimator.predict(X), y)
 
 
+def expected_relative_errors(spread: Any, values: Any) -> np.ndarray:
+    """Return the norm of each function's spread relative to that of its values, (N,), as in `relative_l2`.
+
+    Both are predictions: (N, M) or (N, M, c), dictionaries of components, or lists of functions. Holes, where
+    both are NaN, do not count.
+    """
+    norms, sizes = (_norms_of_each(part) for part in (spread, values))
+    numbers = np.concatenate(_each(values))
+    if len(numbers) == len(sizes) and np.nanmin(numbers) < 0 < np.nanmax(numbers):
+        return norms / (root_mean_square(sizes) or 1.0)
+    return norms / reference_norms(sizes)
+
+
+def _norms_of_each(functions: Any) -> np.ndarray:
+    each = (values[~np.isnan(values)] for values in _each(functions))
+    return np.array([root_mean_square(values) * np.sqrt(values.size) for values in each])
+
+
+def _each(functions: Any) -> list[np.ndarray]:
+    """Return the values of each function, flat."""
+    if isinstance(functions, dict):
+        return [np.concatenate(parts) for parts in zip(*map(_each, functions.values()), strict=True)]
+    return [np.asarray(plain(one), np.float64).ravel() for one in functions]
+
+
 def output_sizes(functions: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the sizes (N,) that errors of outputs (N, M) are relative to, as in `relative_l2`.
 

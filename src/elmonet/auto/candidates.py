@@ -199,17 +199,29 @@ def branches(shape: tuple[int, ...]) -> list[Candidate]:
     return [Candidate("constant"), Candidate("none", linear=True), *kernels, *networks, *deep]
 
 
-def next_scale(scales: Sequence[float], errors: Sequence[float]) -> float | None:
+def falls_downwards(scales: Sequence[float], errors: Sequence[float]) -> bool:
+    """Return whether the error rises more slowly below the best scale than above it, as far as is known."""
+    order = np.argsort(scales)
+    x, f = np.log(np.asarray(scales)[order]), np.log(np.maximum(np.asarray(errors)[order], 1e-300))
+    best = int(np.argmin(f))
+    if not 0 < best < len(x) - 1:
+        return best == 0 and len(x) > 1
+    return bool(
+        (f[best - 1] - f[best]) / (x[best] - x[best - 1]) < (f[best + 1] - f[best]) / (x[best + 1] - x[best])
+    )
+
+
+def next_scale(scales: Sequence[float], errors: Sequence[float], *, down: bool = False) -> float | None:
     """Return the scale to try next, given the errors at some scales; None if there is nothing to gain.
 
-    The best scale first gets a neighbour on either side. Then comes the vertex of the parabola through the
-    three, in logarithms of scale and error.
+    The best scale first gets a neighbour on either side, of a single one above it, or below with `down`. Then
+    comes the vertex of the parabola through the three, in logarithms of scale and error.
     """
     order = np.argsort(scales)
     x, f = np.log(np.asarray(scales)[order]), np.log(np.maximum(np.asarray(errors)[order], 1e-300))
     best = int(np.argmin(f))
     if best == len(x) - 1:  # outwards, as far as the last step went
-        step = x[-1] - x[-2] if len(x) > 1 else np.log(_FIRST_STEP)
+        step = x[-1] - x[-2] if len(x) > 1 else np.log(_FIRST_STEP) * (-1 if down else 1)
         return float(np.exp(x[-1] + step))
     if best == 0:
         return float(np.exp(x[0] - (x[1] - x[0])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from elmonet.auto.candidates import Candidate, branches, next_scale, probes, transforms
+from elmonet.auto.candidates import Candidate, branches, falls_downwards, next_scale, probes, transforms
 from elmonet.auto.relevance import (
     FOLDS,
     METRIC_KERNELS,
@@ -33,7 +33,8 @@ from elmonet.forms.training import Training
 from elmonet.uncertainty.error_estimate import USELESS
 
 _FIRST_ROUND = 300  # functions on which all candidates are tried
-_SLOW_ROUND = 2000  # functions beyond which a trial takes long
+_ROUND_GROWTH = 2.0  # each round has about so many times the functions of the one before
+_SLOW_ROUND = 900  # functions beyond which a trial takes long
 _KINDS = 5  # kinds of candidates whose scale is refined in the first round
 _KINDS_LATER = 3  # and that go on to the next round; scaling.py and peers.py: 5 gained nothing
 _HOPELESS = 10.0  # kernels whose error exceeds 10x the best are tried at no other scale
@@ -76,7 +77,7 @@ class Trial:
         """The error as it is stated; `error` is that by which trials are compared."""
         return float(np.mean(self.stated))
 
-    @property
+    @cached_property
     def kind(self) -> tuple[Any, ...]:
         """Transform and candidate without the scale: trials of the same kind differ only in scale."""
         return self.transform, self.candidate.at(1.0)
@@ -147,6 +148,8 @@ class Search:
         before = first_round
         for i, functions in enumerate(later_rounds, start=1):
             promising = self._promising(before, _KINDS_LATER if functions <= _SLOW_ROUND else _KINDS_SLOW)
+            if not self._time_for_round(promising[0], functions):
+                continue
             done = 0.2 + 0.6 * i / len(self.rounds)
             self._report(f"trying the best {len(promising)} on {functions} functions", done, 1.0)
             self._data = {key: data for key, data in self._data.items() if key[1] != before}
@@ -353,17 +356,27 @@ class Search:
         return self.training.of(self.order[:functions])
 
     def _refine(self, best: Trial) -> None:
-        """Try scales around that of a trial, on its functions, towards the least error."""
+        """Try scales around that of a trial, on its functions, towards the least error.
+
+        Where a trial takes long, or a later round refines again, the first that gains nothing is the last.
+        The first goes to the side where the error rose more slowly in the first round.
+        """
+        quick = best.functions > _SLOW_ROUND or best.functions < len(self.X)
+        first = self.rounds[0] if best.functions > self.rounds[0] else 0
+        before = [t for t in self.trials if t.kind == best.kind and t.functions == first]
+        down = bool(before) and falls_downwards(
+            [t.candidate.scale for t in before], [t.error for t in before]
+        )
         for _ in range(_REFINEMENTS if best.candidate.has_scale else 0):
             alike = [t for t in self.trials if t.functions == best.functions and t.kind == best.kind]
-            scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike])
-            before = len(self.trials)
+            scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike], down=down)
+            count = len(self.trials)
             if scale is not None:
                 self._try([(best.transform, best.candidate.at(scale))], best.functions)
-            gained = [t.error < _GAIN * best.error for t in self.trials[before:]]
-            if not gained or (best.functions > _SLOW_ROUND and not any(gained)):
+            gained = [t.error < _GAIN * best.error for t in self.trials[count:]]
+            if not gained or (quick and not any(gained)):
                 return
-            best = min(best, *self.trials[before:], key=lambda trial: trial.error)
+            best = min(best, *self.trials[count:], key=lambda trial: trial.error)
 
     def _promising(self, functions: int, count: int) -> list[Trial]:
         """Return the best trial of each kind, at most `count`, without those far behind the best.
@@ -439,6 +452,11 @@ class Search:
             return self.deadline
         return self.deadline - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
 
+    def _time_for_round(self, trial: Trial, functions: int) -> bool:
+        """Return whether a round leaves time for a trial on all functions, which there always is one of."""
+        ends = [self._end_of(trial.transform, trial.candidate, n) for n in (functions, len(self.X))]
+        return functions == len(self.X) or sum(ends) - perf_counter() <= self.deadline
+
     def _in_time(self, promising: list[Trial], functions: int) -> list[Trial]:
         """Return trials for a round of more functions; those of a short time begin with the fastest."""
         ends = [self._end_of(trial.transform, trial.candidate, functions) for trial in promising]
@@ -474,11 +492,11 @@ def _fixed_parts(
 
 
 def _rounds(n: int) -> list[int]:
-    """Return the numbers of functions in the rounds, each about four times the last, up to all n."""
-    rounds = [n]
-    while rounds[0] > 1.5 * _FIRST_ROUND:
-        rounds.insert(0, max(_FIRST_ROUND, rounds[0] // 4))
-    return rounds
+    """Return the numbers of functions in the rounds, each about twice the last, up to all n."""
+    if n <= 1.5 * _FIRST_ROUND:
+        return [n]
+    later = max(1, round(np.log(n / _FIRST_ROUND) / np.log(_ROUND_GROWTH)))
+    return [round(size) for size in np.geomspace(_FIRST_ROUND, n, later + 1)]
 
 
 def choose_unaligned(

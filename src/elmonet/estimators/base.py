@@ -31,6 +31,7 @@ from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import require_same_index
 from elmonet.inversion import Posterior
+from elmonet.metrics import expected_relative_errors
 from elmonet.parts import NotFittedError
 from elmonet.sensitivity import Sensitivity
 from elmonet.store import write
@@ -160,6 +161,28 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         z, spread = bars.values_and_spread(model, query)
         half = q * spread
         return model.finish(z - half, query), model.finish(z + half, query)
+
+    def expected_errors(self, X: Functions) -> np.ndarray:
+        """Return the relative error to expect of each input: the size of its error bars.
+
+        `expected_error_` is the mean over functions like the training functions; this says for which inputs
+        it is larger. It is a root mean square, and so usually more than the mean error.
+
+        Parameters
+        ----------
+        X : inputs, as in `predict`.
+
+        Returns
+        -------
+        errors : (N,), the norm of the standard deviations relative to that of the prediction, at the training
+            points.
+        """
+        model = self._fitted()
+        bars, query = model.require_error_bars(), model.query(self, model.inputs.one_case(X))
+        model.warn_if_outside(query)
+        z, spread = bars.values_and_spread(model, query)
+        deviations = model.finish_spread(bars.widen * spread, z, query)
+        return expected_relative_errors(deviations, model.finish(z, query))
 
     # Derivatives by the inputs
 

@@ -151,7 +151,8 @@ class ErrorEstimate:
             median, high = self.quantiles
             said = f"median {percent(median, 2)}, 95 % are below {percent(high, 2)}"
             if self.heavy_tail:
-                said += ". A heavy tail: few large errors determine the expected error"
+                said += ". A heavy tail: few large errors determine the expected error;"
+                said += " expected_errors(X) says where"
             facts.append(Fact("Each function", said))
         if self.components:
             each = ", ".join(f"{name} {percent(error, 2)}" for name, error in self.components)
