@@ -184,6 +184,36 @@ def test_parameters_and_channels_and_components():
     np.testing.assert_allclose(listed.predict(in_lists)[3], s[3], rtol=0, atol=1e-5)
 
 
+def test_a_coarser_step_of_noisy_oversampled_records():
+    """Between two samples the outputs move less than their noise; over four of them they do not."""
+    data = problems.duffing(12, 5, seed=6, n_steps=400, noise=0.03)
+    models = [MarchingELMDeepONet(memory=m, random_state=0) for m in ((4, 4), (4, 4, 4))]
+    errors = [
+        relative_l2(model.fit(data.u_train, data.s_train, data.points).predict(data.u_test), data.s_test)
+        for model in models
+    ]
+    assert "4 time steps apart" in models[1].step_
+    assert errors[1] < 0.04 < 0.2 < errors[0]
+
+
+def test_a_coarser_step_is_chosen(tmp_path):
+    data = problems.duffing(12, 5, seed=7, n_steps=300, noise=0.03)
+    model = MarchingELMDeepONet(feedback=True, random_state=0).fit(data.u_train, data.s_train, data.points)
+    assert "time steps apart" in model.step_
+    assert "steps apart" in model.leaderboard_[0]["branch"]
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(data.u_test), model.predict(data.u_test))
+    assert relative_l2(model.predict(data.u_test), data.s_test) < 0.06
+
+
+def test_known_values_begin_each_run_of_a_coarser_step():
+    rng = np.random.default_rng(4)
+    u = np.repeat(rng.normal(size=(14, 1)), 80, axis=1)
+    s = np.stack([respond(one, start, 0) for one, start in zip(u, rng.normal(size=14), strict=True)])
+    model = MarchingELMDeepONet(memory=(1, 1, 2), random_state=0).fit(u[:12], s[:12])
+    np.testing.assert_allclose(model.predict(u[12:], start=s[12:, :2]), s[12:], rtol=0, atol=1e-5)
+
+
 def test_delayed_outputs_without_feedback_are_a_filter():
     """A finite impulse response, measured with noise: found without feedback, to its coefficients."""
     rng = np.random.default_rng(2)
@@ -311,7 +341,8 @@ def test_what_is_no_record_is_refused(u, s, points, message):
 def test_settings_are_checked():
     u, s = records(4, 60)
     for settings, message in (
-        ({"memory": (1, 2, 3)}, "pair"),
+        ({"memory": (1, 2, 3, 4)}, "pair"),
+        ({"memory": (0, 2, 2)}, "at least one output"),
         ({"feedback": "yes"}, "feedback"),
         ({"memory": (0, 2), "feedback": True}, "at least one output"),
         ({"memory": 0}, "whole number"),

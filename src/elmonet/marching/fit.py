@@ -166,7 +166,7 @@ def _held_out(
     each, norms = np.empty((len(kept), c)), np.empty((len(kept), c))
     for row, (i, one, run) in enumerate(zip(kept, series, runs, strict=True)):
         own = slice(pieces[i].end - pieces[i].begin - run.shape[1], pieces[i].end - pieces[i].begin)
-        true = one.s[settings.outputs :]
+        true = one.s[settings.past_outputs :]
         truth[row, own], predicted[row, own] = true, run[0]
         distance[row, own] = np.sqrt(np.mean((run[1:] - run[0]) ** 2, axis=0)) if len(run) > 1 else 0.0
         each[row] = np.mean((run[0] - true) ** 2, axis=0)
@@ -192,7 +192,7 @@ def _judged(
         return held
     aside = np.argsort(-held.errors)[: max(1, round(_ASIDE * len(series)))]
     C = _solved(Sums.of(step, [one for i, one in enumerate(series) if i not in set(aside.tolist())]), alpha)
-    h, judged = step.settings.outputs, held.errors.copy()
+    h, judged = step.settings.past_outputs, held.errors.copy()
     for i, run in enumerate(runner.run(series, C)):
         true = series[i].s[h:]
         judged[i] = np.sqrt(np.mean((run - true) ** 2) / (np.mean(true**2) or 1.0))
@@ -215,8 +215,8 @@ def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> f
     settings = runner.step.settings
     if not settings.feedback:
         return 0.0
-    steps = min(1000, min(len(one.u) for one in series) - settings.inputs + 1)
-    few = [one._replace(u=one.u[: steps + settings.inputs - 1]) for one in series[:20]]
+    steps = min(1000, min(len(one.u) for one in series) - settings.past_inputs)
+    few = [one._replace(u=one.u[: steps + settings.past_inputs]) for one in series[:20]]
     size = 1e-7 * float(np.sqrt(np.mean([np.mean(one.s**2) for one in few]))) or 1e-7
     moved = [one._replace(s=one.s + size) for one in few]
     apart = [
