@@ -131,6 +131,16 @@ def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better
     assert "Step in time:    not used: the error of a free run is" in model.summary()
 
 
+def test_auto_says_that_outputs_depend_on_later_inputs():
+    u, _ = records(30, 80)
+    later = np.concatenate([u[:, 5:], np.zeros((30, 5))], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = AutoELMDeepONet(random_state=0).fit(u, later, points=np.arange(80.0))
+    words = " ".join(model.summary().split())
+    assert "not used: outputs depend on later inputs, and the error of a free run" in words
+
+
 def test_one_record():
     u, s = records(1, 600)
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])

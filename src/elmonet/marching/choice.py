@@ -167,12 +167,12 @@ class StepSearch:
                 self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
         return min(self.candidates, key=lambda one: one.error)
 
-    def error_from_rest(self, candidate: StepCandidate) -> float:
-        """Return the error of runs that begin at rest, as those of `predict`."""
+    def from_rest(self, candidate: StepCandidate) -> StepCandidate:
+        """Return a candidate with the errors of runs that begin at rest, as those of `predict`."""
         if self.records.from_rest:
-            return candidate.error
+            return candidate
         (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
-        return found.error
+        return found
 
     def best(self) -> StepCandidate:
         """Return the candidate with the least score."""

@@ -30,6 +30,7 @@ _ASIDE = 0.15  # part of the records without which suspects are judged
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
 _MOST_WORK = 2e12  # products that the sums over many steps may take
+_NOISY = 1.1  # error with feedback, relative to that without, from which noise is named as the reason
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 
 
@@ -257,11 +258,12 @@ def _facts(search: StepSearch, best: StepCandidate, stretches: bool, many: bool)
     other = search.best_of(not best.settings.feedback)
     if other is not None:
         what = "without feedback" if best.settings.feedback else "with feedback"
-        why = "" if best.settings.feedback else ": noise in the outputs is an error of what a step sees"
+        noisy = not best.settings.feedback and other.error > _NOISY * best.error
+        why = ": noise in the outputs is an error of what a step sees" if noisy else ""
         facts.append(Fact("Compared", f"{what}, the error is {percent(other.error, 2)}{why}"))
     if stretches and not many:
         facts.append(Fact("Left out", "stretches of records, which are fewer than 10: trust errors less"))
-    later = _depends_on_later(search, best)
+    later = depends_on_later(search, best)
     if later is not None:
         facts.append(
             Fact(
@@ -273,7 +275,7 @@ def _facts(search: StepSearch, best: StepCandidate, stretches: bool, many: bool)
     return facts
 
 
-def _depends_on_later(search: StepSearch, best: StepCandidate) -> float | None:
+def depends_on_later(search: StepSearch, best: StepCandidate) -> float | None:
     """Return the error of a linear model that sees later inputs, if it is much smaller."""
     if best.error < 1e-3 or search.shortest < 8 * _AHEAD:
         return None
