@@ -356,6 +356,7 @@ def test_settings_are_checked():
         ({"feedback": "yes"}, "feedback"),
         ({"memory": (0, 2), "feedback": True}, "at least one output"),
         ({"memory": 0}, "whole number"),
+        ({"memory": (4, 4, 20)}, "reaches back over 80 steps"),
     ):
         with pytest.raises(InputError, match=message):
             MarchingELMDeepONet(**settings).fit(u, s)

@@ -142,9 +142,7 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
         return InputFunctions(u, f"input functions: {fitting[0]} {u.shape}", why_no_truth=why)
 
 
-def _record_inputs(
-    model: Any, path: Path | Runs, options: dict[str, Any], arrays: Arrays
-) -> InputFunctions:
+def _record_inputs(model: Any, path: Path | Runs, options: dict[str, Any], arrays: Arrays) -> InputFunctions:
     """Return records of any length, by the names that the model was fitted to, and outputs if there are."""
     if not hasattr(model, "step_"):
         raise InputError(

@@ -78,10 +78,10 @@ def predict(
     Writes the predictions and their points; to csv and npy, the predictions alone. They have the name of the
     outputs in the file that the model was fitted to, or s. A model of fields on a mesh writes to a folder: a
     vtu file for each function with prediction, lower, upper and half_width of 90 % bands, and a pvd file that
-    lists them, which ParaView opens. If the file has test functions, only these are
-    predicted. Records of different lengths are written as one list of values, each with the index of its
-    record and its time in points. If the file holds output functions too, the error is printed. With --interval, the lower and upper
-    ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
+    lists them, which ParaView opens. If the file has test functions, only these are predicted. Records of
+    different lengths are written as one list of values, each with the index of its record and its time in
+    points. If the file holds output functions too, the error is printed. With --interval, the lower and
+    upper ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
     printed.
 
     **Examples**

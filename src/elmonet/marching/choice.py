@@ -37,7 +37,9 @@ _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
 _FILTERS = (8, 16, 32, 64, 128, 256, 512)
 _SCALES = (0.03, 0.1, 0.3)
 _WIDTH, _WIDE = 300, 1000
-_CLOSE = 2.0  # score of random features, relative to the best, above which no others of them are tried
+_CLOSE = (
+    2.0  # score of random features, or of coarser steps, relative to the best, above which no more are tried
+)
 _MAX_COUNT = 700  # features of a polynomial
 _MOST = 2.0  # error of a run that went astray
 _ALIKE = 1.1  # errors of candidates of which the simplest may be taken
@@ -132,6 +134,11 @@ class StepSearch:
             )
         self.runner_limits = self.records.limits
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
+        if memory is not None and (reach := Settings(*memory[:2], every=memory[2]).memory) >= self.shortest:
+            raise InputError(
+                f"memory reaches back over {reach} steps, and the shortest record, or stretch of one that is "
+                f"left out, has {self.shortest}. Use a shorter memory."
+            )
         self.candidates: list[StepCandidate] = []
         self._beyond: dict[tuple[Settings, float], tuple[bool, Larger | None]] = {}
 
@@ -271,7 +278,7 @@ class StepSearch:
             self.candidates += self.left_out(one, self._alphas(one))
 
     def _try_coarser(self, with_feedback: Sequence[tuple[int, int]]) -> None:
-        """Try steps over 2, 4, 8, ... time steps while they are no worse, then more of the best of these.
+        """Try steps over 2, 4, 8, ... time steps while they are not much worse, then more like the best.
 
         Where records are oversampled, a short step hardly moves, and noise of the outputs is large beside it.
         """
@@ -284,7 +291,7 @@ class StepSearch:
         while max(_USUAL) * every <= self.shortest // 4:
             self._try_all([one._replace(every=every) for one in probes if self._fits(one)], 2)
             found = [one.score for one in self.candidates if one.settings.every == every]
-            if not found or min(found) > _ALIKE * least:
+            if not found or min(found) > _CLOSE * least:
                 break
             least, every = min(least, *found), 2 * every
         best = self.best_of(True)

@@ -6,7 +6,8 @@ With feedback, the value at time k follows from the last h outputs and the last 
 
 where q are parameters of the record; without feedback (h = 0) from a long memory of the input alone,
 ``s(k) = C' phi(z)``. A coarser step sees every e-th value, s(k-e), s(k-2e), ..., u(k), u(k-e), ..., and leads
-from s(k-e) to s(k): a run is then e runs, one through each of e times, and all steps are still fitted. The coordinates z are standardised, phi is fixed, and C is all that is learned.
+from s(k-e) to s(k): a run is then e runs, one through each of e times, and all steps are still fitted. The
+coordinates z are standardised, phi is fixed, and C is all that is learned.
 """
 
 from __future__ import annotations
@@ -270,10 +271,9 @@ class Step:
         graph = Graph(past * c + inputs * p + q)
         seen = 0
         if every > 1:
-            at = np.arange(graph.sizes[0])
-            outputs = at[: past * c].reshape(past, c)[::every]
-            of_inputs = at[past * c : past * c + inputs * p].reshape(inputs, p)[::every]
-            seen = graph.gather(0, np.concatenate([outputs.ravel(), of_inputs.ravel(), at[len(at) - q :]]))
+            each = np.split(np.arange(graph.sizes[0]), [past * c, past * c + inputs * p])
+            own = each[0].reshape(past, c)[::every], each[1].reshape(inputs, p)[::every], each[2]
+            seen = graph.gather(0, np.concatenate([one.ravel() for one in own]))
         Z = graph.affine(seen, *self._map)
         parts = [graph.affine(graph.part(Z, 0, m), coefficients[1 : m + 1].T, coefficients[0])]
         V = graph.part(Z, *self._nonlinear.indices(len(self.mean))[:2])
@@ -343,7 +343,8 @@ def _blocks(
             if h:
                 own = one.s[k : stop + past - every]
                 seen.insert(0, sliding_window_view(own, past - every + 1, axis=0))
-            parts = [np.moveaxis(part[..., ::every], 2, 1).reshape(n, -1) for part in seen]  # time first, then channels
+            each = [np.moveaxis(part[..., ::every], 2, 1) for part in seen]  # time first, then channels
+            parts = [part.reshape(n, -1) for part in each]
             parts.append(np.broadcast_to(one.parameters, (n, len(one.parameters))))
             y = one.s[k + past : stop + past] if len(one.s) >= stop + past else np.zeros((n, c))
             yield np.concatenate(parts, axis=1), y - one.s[k + past - every : stop + past - every] if h else y
