@@ -87,6 +87,7 @@ MODELS = {
     "layers on a model": (LayeredELMDeepONet(operator(SLFN(20, "tanh")), layers=1, width=20, random_state=0),
                           u, s, x),
     "record": (MarchingELMDeepONet(memory=(2, 2), random_state=0), u, s, x),
+    "coarser record": (MarchingELMDeepONet(memory=(2, 2, 3), random_state=0), u, s, x),
     "record without feedback": (MarchingELMDeepONet(memory=(0, 4), random_state=0), u, s, x),
     "record with a parameter": (MarchingELMDeepONet(memory=(2, 2), random_state=0), both, s * k[:, None], x),
 }  # fmt: skip
@@ -225,13 +226,14 @@ def test_torch_differentiates_like_jvp():
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
-def test_one_step_of_a_record_in_c(tmp_path):
-    model = MODELS["record"][0]
-    around("record")
+@pytest.mark.parametrize("name", ["record", "coarser record"])
+def test_one_step_of_a_record_in_c(name, tmp_path):
+    model = MODELS[name][0]
+    around(name)
     model.export(tmp_path / "record.c")
     library = compiled(tmp_path / "record.c")
     step, found = model._fitted().step, np.zeros((M, 1))
-    h, g = step.settings.outputs, step.settings.inputs - 1
+    h, g = step.settings.past_outputs, step.settings.past_inputs
     past, work = np.zeros((h + M, 1)), np.empty(10_000)
     inputs = np.concatenate([np.zeros(g) if model._fitted().rest == "zero" else np.full(g, u[0, 0]), u[0]])
     past[:h] = model._fitted().level

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmonet import cli, load, problems
+from elmonet import cli, load, problems, read
 
 
 def call(monkeypatch, *arguments):
@@ -50,3 +50,34 @@ def test_a_folder_with_one_table_per_record(tmp_path, monkeypatch, capsys):
     assert "Step:             with feedback" in printed
     model = load("model.elmonet")
     np.testing.assert_allclose(model.predict([u[0]])[0], s[0], rtol=0, atol=1e-6)
+    Path("new").mkdir()
+    for i, end in enumerate((30, 50)):
+        table = np.column_stack([0.1 * np.arange(50), u[i]])[:end]
+        np.savetxt(f"new/run_{i}.csv", table, delimiter=",", header="t,load", comments="")
+    call(monkeypatch, "predict", "model.elmonet", "new", "-o", "out.npz", "--interval", "0.8")
+    assert "2 records" in capsys.readouterr().out
+    with np.load("out.npz") as found:
+        np.testing.assert_allclose(found["strain"], np.r_[s[0, :30], s[1]], rtol=0, atol=1e-6)
+        assert (found["strain_low"] <= found["strain_high"]).all()
+        np.testing.assert_array_equal(found["index"], np.repeat([0, 1], [30, 50]))
+        np.testing.assert_allclose(found["points"][28:32, 0], [2.8, 2.9, 0, 0.1])
+    call(monkeypatch, "predict", "model.elmonet", "runs", "-o", "again.csv", "--interval", "0.8")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "relative error against the file's own outputs" in printed
+    assert "of all values" in printed
+    call(monkeypatch, "plot", "model.elmonet", "runs", "-o", "run.png", "--function", "3")
+    assert "function 3: relative error" in capsys.readouterr().out
+    call(monkeypatch, "plot", "model.elmonet", "new", "-o", "band.png", "--interval", "0.8")
+    assert Path("band.png").stat().st_size > 10_000
+
+
+def test_a_level_beside_time_and_an_input_is_an_output(tmp_path):
+    """Alone, "level" may be a coordinate of the atmosphere."""
+    for i in range(3):
+        table = np.random.default_rng(i).normal(size=(20 + i, 3))
+        table[:, 0] = np.arange(20 + i)
+        header = "time,voltage,level"
+        np.savetxt(tmp_path / f"run_{i}.csv", table, delimiter=",", header=header, comments="")
+    data = read(tmp_path)
+    assert (data.input, data.output) == ("voltage", "level")
+    assert [len(one) for one in data.s_train] == [20, 21, 22]

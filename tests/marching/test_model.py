@@ -131,6 +131,16 @@ def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better
     assert "Step in time:    not used: the error of a free run is" in model.summary()
 
 
+def test_auto_says_that_outputs_depend_on_later_inputs():
+    u, _ = records(30, 80)
+    later = np.concatenate([u[:, 5:], np.zeros((30, 5))], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = AutoELMDeepONet(random_state=0).fit(u, later, points=np.arange(80.0))
+    words = " ".join(model.summary().split())
+    assert "not used: outputs depend on later inputs, and the error of a free run" in words
+
+
 def test_one_record():
     u, s = records(1, 600)
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
@@ -182,6 +192,36 @@ def test_parameters_and_channels_and_components():
     in_lists = {"a": list(a), "b": list(b), "k": k}
     listed = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(in_lists, list(s))
     np.testing.assert_allclose(listed.predict(in_lists)[3], s[3], rtol=0, atol=1e-5)
+
+
+def test_a_coarser_step_of_noisy_oversampled_records():
+    """Between two samples the outputs move less than their noise; over four of them they do not."""
+    data = problems.duffing(12, 5, seed=6, n_steps=400, noise=0.03)
+    models = [MarchingELMDeepONet(memory=m, random_state=0) for m in ((4, 4), (4, 4, 4))]
+    errors = [
+        relative_l2(model.fit(data.u_train, data.s_train, data.points).predict(data.u_test), data.s_test)
+        for model in models
+    ]
+    assert "4 time steps apart" in models[1].step_
+    assert errors[1] < 0.04 < 0.2 < errors[0]
+
+
+def test_a_coarser_step_is_chosen(tmp_path):
+    data = problems.duffing(12, 5, seed=7, n_steps=300, noise=0.03)
+    model = MarchingELMDeepONet(feedback=True, random_state=0).fit(data.u_train, data.s_train, data.points)
+    assert "time steps apart" in model.step_
+    assert "steps apart" in model.leaderboard_[0]["branch"]
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(data.u_test), model.predict(data.u_test))
+    assert relative_l2(model.predict(data.u_test), data.s_test) < 0.06
+
+
+def test_known_values_begin_each_run_of_a_coarser_step():
+    rng = np.random.default_rng(4)
+    u = np.repeat(rng.normal(size=(14, 1)), 80, axis=1)
+    s = np.stack([respond(one, start, 0) for one, start in zip(u, rng.normal(size=14), strict=True)])
+    model = MarchingELMDeepONet(memory=(1, 1, 2), random_state=0).fit(u[:12], s[:12])
+    np.testing.assert_allclose(model.predict(u[12:], start=s[12:, :2]), s[12:], rtol=0, atol=1e-5)
 
 
 def test_delayed_outputs_without_feedback_are_a_filter():
@@ -311,10 +351,12 @@ def test_what_is_no_record_is_refused(u, s, points, message):
 def test_settings_are_checked():
     u, s = records(4, 60)
     for settings, message in (
-        ({"memory": (1, 2, 3)}, "pair"),
+        ({"memory": (1, 2, 3, 4)}, "pair"),
+        ({"memory": (0, 2, 2)}, "at least one output"),
         ({"feedback": "yes"}, "feedback"),
         ({"memory": (0, 2), "feedback": True}, "at least one output"),
         ({"memory": 0}, "whole number"),
+        ({"memory": (4, 4, 20)}, "reaches back over 80 steps"),
     ):
         with pytest.raises(InputError, match=message):
             MarchingELMDeepONet(**settings).fit(u, s)

@@ -49,10 +49,20 @@ def test_the_free_run_of_a_linear_system_is_exact():
         np.testing.assert_allclose(run[:, 0], one.s[2:, 0], rtol=0, atol=1e-6)
 
 
+def every_value(step, window):
+    """Return the values of a window that a coarser step sees."""
+    settings, (c, p, _) = step.settings, step.sizes
+    past, inputs, every = settings.past_outputs, settings.past_inputs + 1, settings.every
+    s, u, q = np.split(window, [past * c, past * c + inputs * p])
+    own = [s.reshape(past, c)[::every].ravel(), u.reshape(inputs, p)[::every].ravel(), q]
+    return np.concatenate(own)
+
+
 def features_by_hand(step, window):
     """Return features of one step, from what it sees, term by term."""
     settings, (c, p, _) = step.settings, step.sizes
     h, m = settings.outputs, settings.inputs
+    window = every_value(step, window)
     s = window[: h * c].reshape(h, c)
     u = window[h * c : h * c + m * p].reshape(m, p)
 
@@ -96,6 +106,8 @@ CASES = [
     Settings(2, 2, "cubic"),
     Settings(3, 2, "tanh", 20, 0.1),
     Settings(3, 2, "hysteretic", 21, 0.3),
+    Settings(2, 3, "cubic", every=3),
+    Settings(3, 2, "hysteretic", 21, 0.3, 2),
     Settings(0, 9),
     Settings(0, 9, "quadratic"),
     Settings(0, 12, "tanh", 10, 0.3),
@@ -106,8 +118,8 @@ def random_series(sizes, settings, lengths, seed=0):
     rng, (c, p, q) = np.random.default_rng(seed), sizes
     return [
         Series(
-            rng.normal(size=(T + settings.inputs - 1, p)),
-            rng.normal(size=(T + settings.outputs, c)),
+            rng.normal(size=(T + settings.past_inputs, p)),
+            rng.normal(size=(T + settings.past_outputs, c)),
             rng.normal(size=q),
         )
         for T in lengths
@@ -121,12 +133,12 @@ def test_features_and_targets(settings, sizes):
     step = Step.of(settings, series, 7)
     B, y = (np.concatenate(part, axis=1) for part in zip(*step.rows(series), strict=True))
     assert B.shape == (step.count, 23)
-    row, h, m = 0, settings.outputs, settings.inputs
+    row, h, m = 0, settings.past_outputs, settings.past_inputs + 1
     for one in series:
         for k in range(len(one.u) - m + 1):
             window = np.concatenate([one.s[k : k + h].ravel(), one.u[k : k + m].ravel(), one.parameters])
             np.testing.assert_allclose(B[:, row], features_by_hand(step, window), rtol=1e-9, atol=1e-9)
-            before = one.s[k + h - 1] if h else 0
+            before = one.s[k + h - settings.every] if h else 0
             np.testing.assert_allclose(y[:, row], one.s[k + h] - before)
             row += 1
     coordinates = np.concatenate(list(step.coordinates(series)))
@@ -147,13 +159,14 @@ def test_free_runs_are_those_of_a_plain_loop(settings, own):
     limits = np.array([[-2.0, -1.5], [2.0, 1.5]])
     found = Runner(step, limits).run(series, C if own else C[0])
     for i, (one, run) in enumerate(zip(series, found, strict=True)):
-        s, coefficients = list(one.s[: settings.outputs]), C[i] if own else C[0]
+        h = settings.past_outputs
+        s, coefficients = list(one.s[:h]), C[i] if own else C[0]
         for k in range(lengths[i]):
-            past = np.array(s[len(s) - settings.outputs :]).ravel() if settings.outputs else np.empty(0)
-            window = np.concatenate([past, one.u[k : k + settings.inputs].ravel(), one.parameters])
+            past = np.array(s[len(s) - h :]).ravel() if h else np.empty(0)
+            window = np.concatenate([past, one.u[k : k + settings.past_inputs + 1].ravel(), one.parameters])
             change = features_by_hand(step, window) @ coefficients
-            s.append(np.clip(change + (s[-1] if settings.outputs else 0), *limits))
-        np.testing.assert_allclose(run, np.array(s[settings.outputs :]), rtol=1e-7, atol=1e-9)
+            s.append(np.clip(change + (s[-settings.every] if h else 0), *limits))
+        np.testing.assert_allclose(run, np.array(s[h:]), rtol=1e-7, atol=1e-9)
 
 
 def test_sums_solve_the_ridge():
@@ -185,6 +198,9 @@ def test_runs_that_go_astray_are_cut_off_and_never_nan():
 def test_what_a_step_sees_in_words():
     assert Settings(2, 3, "cubic").describe() == "with feedback: the last 2 outputs and 3 inputs, cubic"
     assert Settings(0, 64).describe() == "without feedback: the last 64 inputs, linear"
+    coarser = "with feedback: the last 2 outputs and 3 inputs, 4 time steps apart, linear"
+    assert Settings(2, 3, every=4).describe() == coarser
+    assert Settings(2, 3, every=4).memory == 8
     assert Settings(2, 3).memory == 2
     assert Settings(0, 64).memory == 63
 
@@ -197,13 +213,13 @@ def test_the_step_as_array_operations(settings):
     C = 0.02 * np.random.default_rng(5).normal(size=(step.count, 2))
     limits = np.array([[-50.0, -50.0], [50.0, 50.0]])
     graph = step.trace(C, limits)
-    one, h, m = series[0], settings.outputs, settings.inputs
+    one, h, m = series[0], settings.past_outputs, settings.past_inputs + 1
     for k in (0, 11):
         window = np.concatenate([one.s[k : k + h].ravel(), one.u[k : k + m].ravel(), one.parameters])
         values = [window[None]]
         for operation in graph.operations:
             values.append(operation.value([values[i] for i in operation.sources]))
-        expected = one.s[k + h - 1] + features_by_hand(step, window) @ C
+        expected = one.s[k + h - settings.every] + features_by_hand(step, window) @ C
         np.testing.assert_allclose(values[-1][0], expected, rtol=1e-9, atol=1e-9)
 
 

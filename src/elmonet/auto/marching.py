@@ -13,7 +13,8 @@ from elmonet.auto.error_estimate import EXACT
 from elmonet.errors import InputError
 from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
-from elmonet.marching.choice import StepSearch
+from elmonet.marching.choice import StepCandidate, StepSearch
+from elmonet.marching.fit import depends_on_later
 from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
 from elmonet.marching.records import find_rest, sample
@@ -57,21 +58,23 @@ def compare_with_marching(
         return None
     known = replace(records, rest=few.rest, level=few.level, from_rest=few.from_rest)
     if quick.error > _WORTH * error:
-        return _not_used(quick.error)
+        return _not_used(look, quick)
     if quick.error > _CLOSE * error:
         quick = look.quick(more=True)
         if quick.error > _CLOSE * error:
-            return _not_used(quick.error)
+            return _not_used(look, quick)
     search = StepSearch(known, seed=seed, deadline=deadline, tell=tell)
     best = search.run()
-    reached = search.error_from_rest(best)
-    if reached > _BETTER * error:
-        return _not_used(reached)
+    reached = search.from_rest(best)
+    if reached.error > _BETTER * error:
+        return _not_used(search, reached)
     return Marched(fit_search(MarchingELMDeepONet(random_state=seed), records, inputs, outputs, search, best))
 
 
-def _not_used(error: float) -> Marched:
-    return Marched(None, Fact("Step in time", f"not used: the error of a free run is {percent(error, 2)}"))
+def _not_used(search: StepSearch, best: StepCandidate) -> Marched:
+    why = "outputs depend on later inputs, and " if depends_on_later(search, best) is not None else ""
+    said = f"not used: {why}the error of a free run is {percent(best.error, 2)}"
+    return Marched(None, Fact("Step in time", said))
 
 
 def fit_listed(

@@ -13,7 +13,8 @@ import numpy as np
 
 from elmonet.cli.console import Printer, shapes_in_words
 from elmonet.data import OperatorData, Scattered, read
-from elmonet.data.lazy import last_axis_first, load
+from elmonet.data.assembly import number_rows
+from elmonet.data.lazy import Arrays, last_axis_first, load
 from elmonet.data.reading import open_source, read_with_roles, side_by_side
 from elmonet.data.roles import Contents, Roles
 from elmonet.data.run_files import Runs
@@ -84,7 +85,7 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
     asked, max_bytes = options.get("input") or [], options.get("max_bytes")
     with open_source(path, max_bytes) as arrays:
         if arrays.ragged:
-            return _record_inputs(model, path, options)
+            return _record_inputs(model, path, options, arrays)
         contents = Contents(arrays, index=options.get("index"))
         given = contents.asked(asked, "input")
         contents.asked(options.get("output"), "output")
@@ -141,15 +142,30 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
         return InputFunctions(u, f"input functions: {fitting[0]} {u.shape}", why_no_truth=why)
 
 
-def _record_inputs(model: Any, path: Path | Runs, options: dict[str, Any]) -> InputFunctions:
-    """Return records of any length, by the names that the model was fitted to, and their outputs."""
-    flags = ("input", "output", "points")
-    known = {flag: model.file_names_.get(flag) for flag in flags if options.get(flag) is None}
-    data, _ = read_with_roles(path, **(options | known))
+def _record_inputs(model: Any, path: Path | Runs, options: dict[str, Any], arrays: Arrays) -> InputFunctions:
+    """Return records of any length, by the names that the model was fitted to, and outputs if there are."""
     if not hasattr(model, "step_"):
         raise InputError(
             f"{str(path)!r} holds records of different lengths, and the model takes whole functions."
         )
+    flags, there = ("input", "output", "points"), (*arrays.ragged, *arrays)
+    known = {flag: model.file_names_.get(flag) for flag in flags if options.get(flag) is None}
+    outputs = known.get("output") or []
+    outputs = [outputs] if isinstance(outputs, str) else outputs
+    if outputs and not any(name in there for name in outputs):
+        given = options.get("input") or known.get("input") or []
+        names = [given] if isinstance(given, str) else list(given)
+        absent = [name for name in names if name not in there]
+        if absent or not names:
+            raise InputError(
+                f"the model takes the inputs {', '.join(names)}; {str(path)!r} has {', '.join(there)}. Say "
+                "which: --input NAME."
+            )
+        each = {n: arrays.ragged[n] if n in arrays.ragged else number_rows(arrays[n]) for n in names}
+        u: Any = each if len(each) > 1 else each[names[0]]
+        why = f"there is no {', '.join(outputs)}."
+        return InputFunctions(u, plural(count_of(u), "record"), why_no_truth=why)
+    data, _ = read_with_roles(path, **(options | known))
     return InputFunctions(
         data.u_train, plural(len(data.s_train), "record"), None, data.s_train, None, data.axes
     )
@@ -244,6 +260,11 @@ def _expected_shape(model: Any) -> str:
     if model.inputs_.names is not None:
         return ", ".join(model.inputs_.names)
     return f"(N, {', '.join(map(str, model.input_shape_))})"
+
+
+def record_times(model: Any, steps: int) -> np.ndarray:
+    """Return the times of a record of so many steps, which begins where those of training do."""
+    return float(model.outputs_.points[0, 0]) + model.time_step_ * np.arange(steps)
 
 
 def count_training_functions(model: Any, u: Any) -> tuple[int, str]:

@@ -64,7 +64,13 @@ def plot(
 
     elmonet plot flow.elmonet design.csv "runs/*.vtu" -o velocity.png --component velocity
     """
-    from elmonet.cli.inputs import count_training_functions, name_in_file, other_outputs, read_inputs
+    from elmonet.cli.inputs import (
+        count_training_functions,
+        name_in_file,
+        other_outputs,
+        read_inputs,
+        record_times,
+    )
     from elmonet.forms.components import errors_of_functions
     from elmonet.forms.inputs import rows_of
 
@@ -85,8 +91,12 @@ def plot(
             f"last is --function {inputs.count - 1}."
         )
     without_windows()
-    u = rows_of(inputs.u, slice(function, function + 1))
+    u: Any = rows_of(inputs.u, slice(function, function + 1))
     where, truth = _points_and_truth(fitted, inputs, function)
+    if isinstance(inputs.truth, list) or isinstance(inputs.u, list):  # one of records of any lengths
+        u = _stacked(u)
+        where = record_times(fitted, fitted._fitted().steps_of(u))
+        truth = None if truth is None else _stacked(truth)
     if band is None and errors_of_functions(fitted.predict(u, points=where), truth) is None:
         raise InputError(other_outputs(model, source))
     shown = (fitted, u, where, truth, inputs, component, f"{name_of(source)}, function {function}")
@@ -100,6 +110,15 @@ def plot(
     compared = "" if error is None else f"relative error {percent(error)}"
     printer.line(f"function {function}: {compared}{remark}{'; ' if compared or remark else ''}wrote {out}")
     printer.finish()
+
+
+def _stacked(records: Any) -> Any:
+    """Return a list with one record, or a dictionary of these, as arrays."""
+    import numpy as np
+
+    if isinstance(records, dict):
+        return {name: _stacked(part) for name, part in records.items()}
+    return np.stack(records) if isinstance(records, list) else records
 
 
 def _clipped(fitted: Any, cut: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -78,9 +78,10 @@ def predict(
     Writes the predictions and their points; to csv and npy, the predictions alone. They have the name of the
     outputs in the file that the model was fitted to, or s. A model of fields on a mesh writes to a folder: a
     vtu file for each function with prediction, lower, upper and half_width of 90 % bands, and a pvd file that
-    lists them, which ParaView opens. If the file has test functions, only these are
-    predicted. If it holds output functions too, the error is printed. With --interval, the lower and upper
-    ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
+    lists them, which ParaView opens. If the file has test functions, only these are predicted. Records of
+    different lengths are written as one list of values, each with the index of its record and its time in
+    points. If the file holds output functions too, the error is printed. With --interval, the lower and
+    upper ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
     printed.
 
     **Examples**
@@ -91,7 +92,15 @@ def predict(
 
     elmonet predict operator.elmonet new.npz -o predictions.npz --interval 0.9 --of function
     """
-    from elmonet.cli.inputs import count_training_functions, name_in_file, points_from, read_inputs
+    import numpy as np
+
+    from elmonet.cli.inputs import (
+        count_training_functions,
+        name_in_file,
+        points_from,
+        read_inputs,
+        record_times,
+    )
     from elmonet.data import Scattered
     from elmonet.data.named import named_predictions
     from elmonet.data.write import write_data
@@ -130,6 +139,11 @@ def predict(
     predicted = fitted.predict(inputs.u, points=where)
     ends = None if band is None else fitted.interval(inputs.u, band.coverage, band.of, points=where)
     seconds = perf_counter() - begun
+    truth = inputs.truth if points is None else None
+    if isinstance(predicted, list):  # records of different lengths: each value with its record and time
+        where = Scattered.of(predicted, [record_times(fitted, len(one)) for one in predicted])
+        predicted, ends = np.concatenate(predicted), None if ends is None else [*map(np.concatenate, ends)]
+        truth = truth if truth is None else replace(where, values=np.concatenate(truth))
     output_name = name_in_file(fitted, "output", "s")
     if on_mesh:
         assert band is not None
@@ -155,7 +169,6 @@ def predict(
     )
     wrote = f"wrote {console.shapes_in_words(arrays)} to {out}"
     printer.line(f"{plural(inputs.count, 'function')} in {duration(seconds)}; {wrote}")
-    truth = inputs.truth if points is None else None
     error = None if truth is None else relative_error(predicted, truth, fitted.outputs_.given_volumes)
     if error is not None:
         printer.value(error=error)

@@ -28,6 +28,7 @@ _IN_MEMORY = 1 << 29  # bytes of files that are read at once
 _SMALL = 1 << 14  # bytes of an array that is kept when its file is read for another one
 _FEW = 0.2  # part of the runs that may differ from the rest by mistake; if more differ, it is meant
 _SHOWN = 3  # runs that a message names
+_TIMES = ("t", "time")
 
 
 @dataclass
@@ -384,5 +385,9 @@ def _guess_roles(arrays: Arrays, join: Join | None) -> None:
     if table and fields:
         arrays.roles = {"input": table, "output": [*(n for n in fields if n not in moves), *moves]}
         arrays.roles["points"] = "points" if "points" in arrays else None
-    elif len(fields) == 2 and (arrays.ragged or arrays.format.startswith("runs of csv")):
-        arrays.roles = {"input": fields[:1], "output": fields[1:]}
+    elif arrays.ragged or arrays.format.startswith("runs of csv"):
+        names = [*arrays.ragged, *arrays] if join is None else []
+        if len(fields) != 2 and any(name.lower() in _TIMES for name in names):
+            fields = [name for name in names if name.lower() not in _TIMES]  # a "level" may be one of water
+        if len(fields) == 2:
+            arrays.roles = {"input": fields[:1], "output": fields[1:]}

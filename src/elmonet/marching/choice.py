@@ -37,7 +37,9 @@ _LONG_MEMORIES = ((6, 6), (8, 8), (12, 12), (16, 16), (24, 24), (32, 32))
 _FILTERS = (8, 16, 32, 64, 128, 256, 512)
 _SCALES = (0.03, 0.1, 0.3)
 _WIDTH, _WIDE = 300, 1000
-_CLOSE = 2.0  # score of random features, relative to the best, above which no others of them are tried
+_CLOSE = (
+    2.0  # score of random features, or of coarser steps, relative to the best, above which no more are tried
+)
 _MAX_COUNT = 700  # features of a polynomial
 _MOST = 2.0  # error of a run that went astray
 _ALIKE = 1.1  # errors of candidates of which the simplest may be taken
@@ -45,7 +47,7 @@ _ASTRAY = 1.5  # factor on the error of a candidate whose runs leave all bounds 
 _LARGER = 1.25  # factor on inputs in that test
 _JUDGED = 40  # candidates, the best, that are tested beyond the training range
 _WORTH = 1.03  # ratio of errors that a wider step must gain
-_STAGES = 4
+_STAGES = 5
 _ROUNDING = 1e-15  # least error of a record
 _EXACT = 1e-9  # error below which nothing more is tried
 
@@ -85,6 +87,7 @@ class StepCandidate(NamedTuple):
         """Return a row of a leaderboard."""
         own = self.settings
         memory = f"{own.outputs} + {own.inputs} values" if own.feedback else f"{own.inputs} inputs"
+        memory += f", {own.every} steps apart" if own.every > 1 else ""
         kind = f"{own.kind} (width {own.width}, scale {own.scale:g})" if own.random else own.kind
         return {
             "branch": f"step {'with' if own.feedback else 'without'} feedback, {kind} ({memory})",
@@ -112,7 +115,7 @@ class StepSearch:
         records: Records,
         *,
         feedback: bool | None = None,
-        memory: tuple[int, int] | None = None,
+        memory: tuple[int, int, int] | None = None,
         seed: int = 0,
         deadline: float = np.inf,
         tell: Callable[[str, float, float], None] = lambda what, done, total: None,
@@ -120,6 +123,7 @@ class StepSearch:
         self.records = sample(records, SEARCH_STEPS)
         self.many = records.steps > _MANY_STEPS
         self.feedback, self.memory, self.seed = feedback, memory, seed
+        self.every = 1 if memory is None else memory[2]
         self.deadline, self.tell = deadline, tell
         self.pieces = cut(self.records)
         self.folds = fold_numbers(self.records, self.pieces, FOLDS)
@@ -130,9 +134,13 @@ class StepSearch:
             )
         self.runner_limits = self.records.limits
         self.shortest = min(piece.end - piece.begin for piece in self.pieces)
+        if memory is not None and (reach := Settings(*memory[:2], every=memory[2]).memory) >= self.shortest:
+            raise InputError(
+                f"memory reaches back over {reach} steps, and the shortest record, or stretch of one that is "
+                f"left out, has {self.shortest}. Use a shorter memory."
+            )
         self.candidates: list[StepCandidate] = []
         self._beyond: dict[tuple[Settings, float], tuple[bool, Larger | None]] = {}
-        self.stage = 0  # of the search: polynomials and filters, random features, hysteretic ones, wide ones
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -144,16 +152,18 @@ class StepSearch:
     def run(self) -> StepCandidate:
         """Try candidates, and return the one to take."""
         with_feedback, filters = self._memories()
-        first = [Settings(*m, kind) for kind in ("linear", "quadratic", "cubic") for m in with_feedback]
+        first = self._polynomials(with_feedback, self.every)
         first += [Settings(*m) for m in self._long(with_feedback)]
         first += [Settings(0, L) for L in filters]
-        self._try_all([own for own in first if self._fits(own)])
+        self._try_all([own for own in first if self._fits(own)], 0)
         if self.best().error > _EXACT:
-            self._try_all(self._nonlinear(with_feedback, filters))
+            self._try_all(self._nonlinear(with_feedback, self.every), 1)
         if self.best().error > _EXACT:
-            self._try_all(self._hysteretic(with_feedback))
+            self._try_coarser(with_feedback)
         if self.best().error > _EXACT:
-            self._try_all(self._wide())
+            self._try_all(self._hysteretic(with_feedback), 3)
+        if self.best().error > _EXACT:
+            self._try_all(self._wide(), 4)
         return self.chosen()
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
@@ -164,12 +174,12 @@ class StepSearch:
                 self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
         return min(self.candidates, key=lambda one: one.error)
 
-    def error_from_rest(self, candidate: StepCandidate) -> float:
-        """Return the error of runs that begin at rest, as those of `predict`."""
+    def from_rest(self, candidate: StepCandidate) -> StepCandidate:
+        """Return a candidate with the errors of runs that begin at rest, as those of `predict`."""
         if self.records.from_rest:
-            return candidate.error
+            return candidate
         (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
-        return found.error
+        return found
 
     def best(self) -> StepCandidate:
         """Return the candidate with the least score."""
@@ -228,7 +238,7 @@ class StepSearch:
             if risk <= _WORTH * least
             or (risk <= _ALIKE * least and one.settings != narrow and _not_worse(one, best))
         ]
-        simplest = min(alike, key=lambda one: one.n_features).settings
+        simplest = min(alike, key=lambda one: (one.n_features, -one.settings.every)).settings
         return min((one for one in alike if one.settings == simplest), key=lambda one: one.score)
 
     def left_out(
@@ -248,7 +258,7 @@ class StepSearch:
         runs = runner.run_each([one for _, one in tests], np.nan_to_num(C[own_folds]))
         errors = np.full((len(alphas), len(self.pieces)), np.nan)
         for (i, one), run in zip(tests, runs, strict=True):
-            truth = one.s[settings.outputs :]
+            truth = one.s[settings.past_outputs :]
             size = np.sqrt(np.mean(records.s[self.pieces[i].record] ** 2))
             errors[:, i] = np.sqrt(np.mean((run - truth) ** 2, axis=(1, 2))) / (size or 1.0)
         singular = np.isnan(C).any(axis=(0, 2, 3))
@@ -259,14 +269,39 @@ class StepSearch:
             if not bad
         ]
 
-    def _try_all(self, settings: Iterable[Settings]) -> None:
+    def _try_all(self, settings: Iterable[Settings], stage: int) -> None:
         own = [one for one in settings if one not in {tried.settings for tried in self.candidates}]
         for k, one in enumerate(own):
             if self.candidates and perf_counter() > self.deadline:
                 return
-            self.tell("steps in time", self.stage + k / len(own), _STAGES)
+            self.tell("steps in time", stage + k / len(own), _STAGES)
             self.candidates += self.left_out(one, self._alphas(one))
-        self.stage += 1
+
+    def _try_coarser(self, with_feedback: Sequence[tuple[int, int]]) -> None:
+        """Try steps over 2, 4, 8, ... time steps while they are not much worse, then more like the best.
+
+        Where records are oversampled, a short step hardly moves, and noise of the outputs is large beside it.
+        """
+        short = self.best_of(True)
+        if self.memory is not None or short is None:
+            return
+        width, least, every = min(_WIDTH, self.records.steps // 5), short.score, 2
+        probes = [Settings(*_USUAL, "cubic"), Settings(*_USUAL, "tanh", width, _SCALES[1])]
+        probes += [short.settings] if short.settings.outputs <= _USUAL[0] else []
+        while max(_USUAL) * every <= self.shortest // 4:
+            self._try_all([one._replace(every=every) for one in probes if self._fits(one)], 2)
+            found = [one.score for one in self.candidates if one.settings.every == every]
+            if not found or min(found) > _CLOSE * least:
+                break
+            least, every = min(least, *found), 2 * every
+        best = self.best_of(True)
+        if best is None or best.settings.every == 1:
+            return
+        every = best.settings.every
+        memories = [m for m in with_feedback if max(m) * every <= self.shortest // 4]
+        more = self._polynomials(memories, every)
+        self._try_all([one for one in more if self._fits(one)], 2)
+        self._try_all(self._nonlinear(memories, every), 2)
 
     def _alphas(self, settings: Settings) -> Sequence[float]:
         """Return the ridges to try: around the best one of a narrower or simpler step, if there is one."""
@@ -286,7 +321,7 @@ class StepSearch:
     def _memories(self) -> tuple[list[tuple[int, int]], list[int]]:
         """Return the memories to try with feedback, (outputs, inputs), and without."""
         if self.memory is not None:
-            h, inputs = self.memory
+            h, inputs, _ = self.memory
             return ([(h, inputs)] if h and self.feedback is not False else []), ([inputs] if not h else [])
         limit = max(1, self.shortest // 4)
         some = [m for m in _MEMORIES if max(m) <= limit]
@@ -298,18 +333,23 @@ class StepSearch:
             return []
         return [m for m in _LONG_MEMORIES if max(m) <= self.shortest // 4]
 
+    def _polynomials(self, memories: Sequence[tuple[int, int]], every: int) -> list[Settings]:
+        kinds = ("linear", "quadratic", "cubic")
+        return [Settings(*m, kind, every=every) for kind in kinds for m in memories]
+
     def _fits(self, settings: Settings) -> bool:
         count, rows = settings.n_features(*self.sizes), self.records.steps
         return settings.kind == "linear" or (count <= _MAX_COUNT and 3 * count <= rows)
 
-    def _nonlinear(self, with_feedback: list[tuple[int, int]], filters: list[int]) -> list[Settings]:
+    def _nonlinear(self, with_feedback: list[tuple[int, int]], every: int) -> list[Settings]:
         """Return random features of the memories that were best so far."""
         width = min(_WIDTH, self.records.steps // 5)
-        ranked = sorted(self.candidates, key=lambda one: one.score)
+        some = [one for one in self.candidates if one.settings.every == every]
+        ranked = sorted(some, key=lambda one: one.score)
         own = [one.settings for one in ranked if one.settings.feedback]
         memories = list(dict.fromkeys((one.outputs, one.inputs) for one in own if one.outputs <= 8))[:2]
         memories += [m for m in (_USUAL,) if m in with_feedback and m not in memories]
-        out = [Settings(*m, "tanh", width, scale) for m in memories for scale in _SCALES]
+        out = [Settings(*m, "tanh", width, scale, every) for m in memories for scale in _SCALES]
         longest = [one.settings.inputs for one in ranked if not one.settings.feedback][:1]
         for L in longest:
             out += [Settings(0, L, "quadratic"), *(Settings(0, L, "tanh", width, scale) for scale in _SCALES)]
@@ -325,7 +365,8 @@ class StepSearch:
             return []
         width = min(2 * _WIDTH, self.records.steps // 10)
         memories = dict.fromkeys([own.settings[:2], *(m for m in (_USUAL,) if m in with_feedback)])
-        return [Settings(*m, "hysteretic", width, scale) for m in memories for scale in _SCALES[:2]]
+        every = own.settings.every
+        return [Settings(*m, "hysteretic", width, scale, every) for m in memories for scale in _SCALES[:2]]
 
     def _wide(self) -> list[Settings]:
         """Return wider random features, where random features are among the best."""

@@ -30,6 +30,7 @@ _ASIDE = 0.15  # part of the records without which suspects are judged
 _MANY_STEPS = 1_000_000  # above, errors are those of stretches, and the fit takes the steps in blocks
 _BLOCK_STEPS = 200_000  # of such a block
 _MOST_WORK = 2e12  # products that the sums over many steps may take
+_NOISY = 1.1  # error with feedback, relative to that without, from which noise is named as the reason
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 
 
@@ -166,7 +167,7 @@ def _held_out(
     each, norms = np.empty((len(kept), c)), np.empty((len(kept), c))
     for row, (i, one, run) in enumerate(zip(kept, series, runs, strict=True)):
         own = slice(pieces[i].end - pieces[i].begin - run.shape[1], pieces[i].end - pieces[i].begin)
-        true = one.s[settings.outputs :]
+        true = one.s[settings.past_outputs :]
         truth[row, own], predicted[row, own] = true, run[0]
         distance[row, own] = np.sqrt(np.mean((run[1:] - run[0]) ** 2, axis=0)) if len(run) > 1 else 0.0
         each[row] = np.mean((run[0] - true) ** 2, axis=0)
@@ -192,7 +193,7 @@ def _judged(
         return held
     aside = np.argsort(-held.errors)[: max(1, round(_ASIDE * len(series)))]
     C = _solved(Sums.of(step, [one for i, one in enumerate(series) if i not in set(aside.tolist())]), alpha)
-    h, judged = step.settings.outputs, held.errors.copy()
+    h, judged = step.settings.past_outputs, held.errors.copy()
     for i, run in enumerate(runner.run(series, C)):
         true = series[i].s[h:]
         judged[i] = np.sqrt(np.mean((run - true) ** 2) / (np.mean(true**2) or 1.0))
@@ -215,8 +216,8 @@ def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> f
     settings = runner.step.settings
     if not settings.feedback:
         return 0.0
-    steps = min(1000, min(len(one.u) for one in series) - settings.inputs + 1)
-    few = [one._replace(u=one.u[: steps + settings.inputs - 1]) for one in series[:20]]
+    steps = min(1000, min(len(one.u) for one in series) - settings.past_inputs)
+    few = [one._replace(u=one.u[: steps + settings.past_inputs]) for one in series[:20]]
     size = 1e-7 * float(np.sqrt(np.mean([np.mean(one.s**2) for one in few]))) or 1e-7
     moved = [one._replace(s=one.s + size) for one in few]
     apart = [
@@ -257,11 +258,12 @@ def _facts(search: StepSearch, best: StepCandidate, stretches: bool, many: bool)
     other = search.best_of(not best.settings.feedback)
     if other is not None:
         what = "without feedback" if best.settings.feedback else "with feedback"
-        why = "" if best.settings.feedback else ": noise in the outputs is an error of what a step sees"
+        noisy = not best.settings.feedback and other.error > _NOISY * best.error
+        why = ": noise in the outputs is an error of what a step sees" if noisy else ""
         facts.append(Fact("Compared", f"{what}, the error is {percent(other.error, 2)}{why}"))
     if stretches and not many:
         facts.append(Fact("Left out", "stretches of records, which are fewer than 10: trust errors less"))
-    later = _depends_on_later(search, best)
+    later = depends_on_later(search, best)
     if later is not None:
         facts.append(
             Fact(
@@ -273,7 +275,7 @@ def _facts(search: StepSearch, best: StepCandidate, stretches: bool, many: bool)
     return facts
 
 
-def _depends_on_later(search: StepSearch, best: StepCandidate) -> float | None:
+def depends_on_later(search: StepSearch, best: StepCandidate) -> float | None:
     """Return the error of a linear model that sees later inputs, if it is much smaller."""
     if best.error < 1e-3 or search.shortest < 8 * _AHEAD:
         return None

@@ -158,12 +158,13 @@ class FittedMarching(FittedModel):
 
     def _series(self, query: RecordQuery) -> list[Series]:
         settings, out = self.step.settings, []
-        h, g = settings.outputs, settings.inputs - 1
+        h, g = settings.past_outputs, settings.past_inputs
         for i, u in enumerate(query.given.u):
             own = self.level[None][:0] if query.start is None else query.start[i]
             begin = len(own) if settings.feedback else 0
             known = own[max(0, begin - h) : begin]
-            past = np.concatenate([np.repeat(self.level[None], h - len(known), axis=0), known])
+            first = self.level[None] if self.from_rest or not len(known) else known[:1]
+            past = np.concatenate([np.repeat(first, h - len(known), axis=0), known])
             inputs = np.concatenate([before(u, begin, g, self.rest), u[begin:]])
             out.append(Series(inputs, past, query.given.parameters[i]))
         return out
@@ -209,7 +210,7 @@ class FittedMarching(FittedModel):
         inputs, settings = self._record_inputs, self.step.settings
         T = inputs.steps if steps is None else steps
         channels, numbers = inputs.places(T)
-        g, h, (c, p, _) = settings.inputs - 1, settings.outputs, self.step.sizes
+        g, h, (c, p, _) = settings.past_inputs, settings.past_outputs, self.step.sizes
         ahead = np.full((g, p), -1) if self.rest == "zero" else np.tile(channels[0], (g, 1))
         graph = Graph(sum(port.size for port in inputs.ports(T)))
         u, parameters = graph.gather(0, np.concatenate([ahead, channels])), graph.gather(0, numbers)
@@ -221,13 +222,14 @@ class FittedMarching(FittedModel):
         """Return operations from the inputs to how far a free run leaves the training range."""
         (c, p, q), settings = self.step.sizes, self.step.settings
         graph, parts, z = self._traced(steps)
-        T, h, seen = graph.sizes[z] // c, settings.outputs, settings.inputs
+        T, every = graph.sizes[z] // c, settings.every
+        past, inputs = settings.past_outputs, settings.past_inputs + 1
         at = np.cumsum([0, *(graph.sizes[part] for part in (*parts, z))])
         k = np.arange(T)[:, None]
-        # What step k sees: the last h outputs, which begin with the start, inputs up to its own, parameters.
+        # What step k sees: past outputs, which begin with the start, inputs up to its own, parameters.
         index = [
-            at[2] + k * c + np.arange(h * c),
-            at[0] + k * p + np.arange(seen * p),
+            at[2] + k * c + np.arange(past * c).reshape(past, c)[::every].ravel(),
+            at[0] + k * p + np.arange(inputs * p).reshape(inputs, p)[::every].ravel(),
             at[1] + 0 * k + np.arange(q),
         ]
         Z = self.step.trace_coordinates(graph, graph.gather(graph.concat([*parts, z]), np.hstack(index)), T)
@@ -345,8 +347,8 @@ class FittedMarching(FittedModel):
         if "beyond" not in query.memo:
             runs, out = self.values(query), np.zeros((len(query.given.u), int(query.lengths.max())))
             for i, one in enumerate(self._series(query)):
-                length, h = query.lengths[i], self.step.settings.outputs
-                steps = len(one.u) - self.step.settings.inputs + 1
+                length, h = query.lengths[i], self.step.settings.past_outputs
+                steps = len(one.u) - self.step.settings.past_inputs
                 s = np.concatenate([one.s[:h], runs[i, length - steps : length]]) if h else runs[i, :length]
                 (Z,) = self.step.coordinates([one._replace(s=s)])
                 out[i, length - steps : length] = outside_range(Z, self.ranges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,8 @@ class Runner:
         settings, (c, _, _) = self.step.settings, self.step.sizes
         if not settings.feedback:
             return [np.clip(self._filtered(one, coefficients), *self.limits) for one in series]
+        if settings.every > 1:
+            return self._interleaved(series, coefficients)
         lengths = np.array([len(one.u) - settings.inputs + 1 for one in series])
         order = np.argsort(-lengths, kind="stable")
         n, T, g, h = len(series), int(lengths.max(initial=0)), settings.inputs - 1, settings.outputs
@@ -68,6 +70,22 @@ class Runner:
         out: list[Any] = [None] * n
         for column, i in enumerate(order):
             out[i] = S[h : h + lengths[i], :, column].copy()
+        return out
+
+    def _interleaved(self, series: Sequence[Series], coefficients: np.ndarray) -> list[np.ndarray]:
+        """Return runs of a coarser step: one through every e-th time, from each of the first e."""
+        every, c = self.step.settings.every, self.step.sizes[0]
+        settings, past = self.step.settings._replace(every=1), self.step.settings.past_outputs
+        each = [
+            one._replace(u=one.u[j::every], s=one.s[:past][j::every]) for one in series for j in range(every)
+        ]
+        own = coefficients if coefficients.ndim == 2 else np.repeat(coefficients, every, axis=0)
+        runs = replace(self, step=replace(self.step, settings=settings))._run(each, own)
+        out = []
+        for i, one in enumerate(series):
+            out.append(np.empty((len(one.u) - self.step.settings.past_inputs, c)))
+            for j in range(every):
+                out[-1][j::every] = runs[i * every + j]
         return out
 
     def _march(self, U: np.ndarray, S: np.ndarray, q: np.ndarray, lengths: np.ndarray, C: np.ndarray) -> None:
@@ -101,7 +119,7 @@ class Runner:
 
     def _filtered(self, series: Series, C: np.ndarray) -> np.ndarray:
         """Return features times coefficients (F, .) of a series without feedback."""
-        steps = len(series.u) - self.step.settings.inputs + 1
+        steps = len(series.u) - self.step.settings.past_inputs
         blank = series._replace(s=np.zeros((steps, self.step.sizes[0])))
         C = np.ascontiguousarray(C)
         return np.concatenate([product(np.ascontiguousarray(B.T), C) for B, _ in self.step.rows([blank])])

@@ -60,7 +60,8 @@ class MarchingELMDeepONet(OperatorEstimator):
 
     Parameters
     ----------
-    memory : number of past outputs and of inputs that a step sees, or a pair of these; None to choose.
+    memory : number of past outputs and of inputs that a step sees, or a pair of these; (outputs, inputs, e)
+        for those e time steps apart; None to choose.
     feedback : whether a step sees past outputs; None to choose.
     time_budget : seconds after which no new candidate is tried; None for no limit.
     progress : True shows a bar; or a function that is called as ``progress(what, done, total)``.
@@ -142,13 +143,19 @@ class MarchingELMDeepONet(OperatorEstimator):
             raise InputError(f"feedback must be True, False, or None to choose; got {self.feedback!r}.")
         memory = None
         if self.memory is not None:
-            pair = self.memory if isinstance(self.memory, (tuple, list)) else (self.memory, self.memory)
-            if len(pair) != 2:
-                raise InputError(f"memory must be a number or a pair (outputs, inputs); got {self.memory!r}.")
-            h = 0 if self.feedback is False else positive_integer(pair[0], "memory", minimum=0)
-            memory = h, positive_integer(pair[1], "memory")
+            given = self.memory if isinstance(self.memory, (tuple, list)) else (self.memory, self.memory)
+            if len(given) not in (2, 3):
+                raise InputError(
+                    "memory must be a number, a pair (outputs, inputs) or (outputs, inputs, every); got "
+                    f"{self.memory!r}."
+                )
+            h = 0 if self.feedback is False else positive_integer(given[0], "memory", minimum=0)
+            every = positive_integer(given[2], "memory") if len(given) == 3 else 1
+            memory = h, positive_integer(given[1], "memory"), every
             if self.feedback and not h:
                 raise InputError("feedback=True needs a memory of at least one output.")
+            if not h and every > 1:
+                raise InputError("a memory of every second value or fewer needs at least one output.")
         seed = seed_from(self.random_state)
         own = find_rest_of(records)
         return StepSearch(own, feedback=self.feedback, memory=memory, seed=seed, deadline=deadline, tell=tell)

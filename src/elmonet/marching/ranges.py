@@ -97,7 +97,9 @@ def run_larger(
     own, reach = [], []
     for one, out in zip(series, larger, strict=True):
         if out:
-            one = one._replace(u=one.u[: steps + settings.inputs - 1], s=one.s[: steps + settings.outputs])
+            one = one._replace(
+                u=one.u[: steps + settings.past_inputs], s=one.s[: steps + settings.past_outputs]
+            )
             (Z,) = runner.step.coordinates([one])
             own.append(one)
             reach.append(float(outside_range(Z, covered).max()))
@@ -106,7 +108,7 @@ def run_larger(
         return None
     errors = []
     for run, one in zip(runner.run(own, C), own, strict=True):
-        true = one.s[settings.outputs :]
+        true = one.s[settings.past_outputs :]
         errors.append(float(np.sqrt(np.mean((run - true) ** 2) / (np.mean(true**2) or 1.0))))
     return Larger(np.array(errors), max(reach))
 

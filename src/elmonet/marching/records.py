@@ -131,11 +131,11 @@ def series_of(
         begin = max(begin, settings.memory if settings.feedback else min(settings.memory, len(u) // 4))
     if piece.end - begin < 1:
         return None
-    h = settings.outputs
+    h = settings.past_outputs
     assert records.level is not None
     own = s[max(0, begin - h) : begin] if known or training else s[:0]
     past = np.concatenate([np.repeat(records.level[None], h - len(own), axis=0), own])
-    inputs = np.concatenate([before(u, begin, settings.inputs - 1, records.rest), u[begin : piece.end]])
+    inputs = np.concatenate([before(u, begin, settings.past_inputs, records.rest), u[begin : piece.end]])
     outputs = np.concatenate([past, s[begin : piece.end]])
     weight = float(records.weights[piece.record])
     return Series(inputs, outputs, records.parameters[piece.record], weight)

@@ -5,7 +5,9 @@ With feedback, the value at time k follows from the last h outputs and the last 
     s(k) = s(k-1) + C' phi(z),    z = levels and differences of s(k-1), ..., s(k-h), u(k), ..., u(k-g), q ,
 
 where q are parameters of the record; without feedback (h = 0) from a long memory of the input alone,
-``s(k) = C' phi(z)``. The coordinates z are standardised, phi is fixed, and C is all that is learned.
+``s(k) = C' phi(z)``. A coarser step sees every e-th value, s(k-e), s(k-2e), ..., u(k), u(k-e), ..., and leads
+from s(k-e) to s(k): a run is then e runs, one through each of e times, and all steps are still fitted. The
+coordinates z are standardised, phi is fixed, and C is all that is learned.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class Settings(NamedTuple):
         of "hysteretic" ones, half are multiplied by the speed ``|s(k-1) - s(k-2)|`` of an output, which has a
         kink where a motion turns, as friction and hysteresis do.
     width, scale : number and scale of random features.
+    every : number of time steps between the values that a step sees.
     """
 
     outputs: int
@@ -45,6 +48,7 @@ class Settings(NamedTuple):
     kind: str = "linear"
     width: int = 0
     scale: float = 0.0
+    every: int = 1
 
     @property
     def feedback(self) -> bool:
@@ -57,9 +61,19 @@ class Settings(NamedTuple):
         return self.kind not in _DEGREES
 
     @property
+    def past_outputs(self) -> int:
+        """Number of outputs that must be known before the first step."""
+        return self.outputs * self.every
+
+    @property
+    def past_inputs(self) -> int:
+        """Number of inputs that must be known before the first step."""
+        return (self.inputs - 1) * self.every
+
+    @property
     def memory(self) -> int:
         """Number of steps that must be known before the first one is predicted."""
-        return max(self.outputs, self.inputs - 1)
+        return max(self.past_outputs, self.past_inputs)
 
     def n_features(self, outputs: int, inputs: int, parameters: int = 0) -> int:
         """Return the number of features, for records of some outputs, inputs and parameters."""
@@ -73,6 +87,7 @@ class Settings(NamedTuple):
     def describe(self) -> str:
         """Return the step in words."""
         what = f"{self.width} {self.kind} features of scale {self.scale:g}" if self.random else self.kind
+        what = what if self.every == 1 else f"{self.every} time steps apart, {what}"
         if not self.feedback:
             return f"without feedback: the last {self.inputs} inputs, {what}"
         outputs = "the last output" if self.outputs == 1 else f"the last {self.outputs} outputs"
@@ -83,8 +98,8 @@ class Settings(NamedTuple):
 class Series(NamedTuple):
     """Part of a record, with what came before it.
 
-    u : (g + T, p), inputs, with g values before the first step.
-    s : (h + T, c), outputs likewise; only the first h are used in a free run.
+    u : (g + T, p), inputs, with `past_inputs` values before the first step.
+    s : (h + T, c), outputs, with `past_outputs` before it; only these are used in a free run.
     parameters : (q,), of the record.
     weight : factor on the errors of its steps in a fit.
     """
@@ -251,9 +266,15 @@ class Step:
     def trace(self, coefficients: np.ndarray, limits: np.ndarray) -> Graph:
         """Write one step as array operations: from what it sees to the next output."""
         (c, p, q), settings, m = self.sizes, self.settings, self._linear
-        h = settings.outputs
-        graph = Graph(h * c + settings.inputs * p + q)
-        Z = graph.affine(0, *self._map)
+        h, every = settings.outputs, settings.every
+        past, inputs = settings.past_outputs, settings.past_inputs + 1
+        graph = Graph(past * c + inputs * p + q)
+        seen = 0
+        if every > 1:
+            each = np.split(np.arange(graph.sizes[0]), [past * c, past * c + inputs * p])
+            own = each[0].reshape(past, c)[::every], each[1].reshape(inputs, p)[::every], each[2]
+            seen = graph.gather(0, np.concatenate([one.ravel() for one in own]))
+        Z = graph.affine(seen, *self._map)
         parts = [graph.affine(graph.part(Z, 0, m), coefficients[1 : m + 1].T, coefficients[0])]
         V = graph.part(Z, *self._nonlinear.indices(len(self.mean))[:2])
         if settings.random:
@@ -268,7 +289,7 @@ class Step:
             parts.append(graph.affine(last, coefficients[at : at + len(of)].T))
             at += len(of)
         if h:
-            parts.append(graph.part(0, (h - 1) * c, h * c))
+            parts.append(graph.part(seen, (h - 1) * c, h * c))
         graph.clip(graph.sum(parts), *limits)
         return graph
 
@@ -309,21 +330,24 @@ def _blocks(
     series: Sequence[Series], settings: Settings, width: int = 0
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Return what steps see (n, .) and their targets (n, c), in blocks: increments, or values."""
-    h, inputs = settings.outputs, settings.inputs
+    h, inputs, every = settings.outputs, settings.inputs, settings.every
+    past, earlier = settings.past_outputs, settings.past_inputs
     for one in series:
-        T, c = len(one.u) - inputs + 1, one.s.shape[1]
+        T, c = len(one.u) - earlier, one.s.shape[1]
         raw = h * c + inputs * one.u.shape[1] + len(one.parameters)
         rows = max(1, _BLOCK_ENTRIES // max(raw, width))
         for k in range(0, T, rows):
             stop = min(T, k + rows)
             n = stop - k
-            seen = [sliding_window_view(one.u[k : stop + inputs - 1], inputs, axis=0)]
+            seen = [sliding_window_view(one.u[k : stop + earlier], earlier + 1, axis=0)]
             if h:
-                seen.insert(0, sliding_window_view(one.s[k : stop + h - 1], h, axis=0))
-            parts = [np.moveaxis(part, 2, 1).reshape(n, -1) for part in seen]  # time first, then channels
+                own = one.s[k : stop + past - every]
+                seen.insert(0, sliding_window_view(own, past - every + 1, axis=0))
+            each = [np.moveaxis(part[..., ::every], 2, 1) for part in seen]  # time first, then channels
+            parts = [part.reshape(n, -1) for part in each]
             parts.append(np.broadcast_to(one.parameters, (n, len(one.parameters))))
-            y = one.s[k + h : stop + h] if one.s.shape[0] >= stop + h else np.zeros((n, c))
-            yield np.concatenate(parts, axis=1), y - one.s[k + h - 1 : stop + h - 1] if h else y
+            y = one.s[k + past : stop + past] if len(one.s) >= stop + past else np.zeros((n, c))
+            yield np.concatenate(parts, axis=1), y - one.s[k + past - every : stop + past - every] if h else y
 
 
 def _all_coordinates(settings: Settings, sizes: tuple[int, int, int]) -> np.ndarray:
