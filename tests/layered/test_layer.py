@@ -93,7 +93,7 @@ def test_coefficients_are_those_of_least_squares():
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
     by_hand = np.sum((t[150:] - Phi[150:] @ wanted) ** 2)
     assert held_out.squared_residual(wanted) == pytest.approx(by_hand, rel=1e-9)
-    _, alpha = choose_ridge(sums, held_out)
+    _, alpha = choose_ridge(sums, held_out.squared_residual)
     assert alpha > 1e-3  # nothing but noise
 
 
@@ -110,7 +110,7 @@ def test_the_ridge_is_the_best_of_all_candidates(noise, monkeypatch):
     errors = {a: sums[1].squared_residual(c) for a, c in solved.items() if c is not None}
     counted, solve = [], NormalEquations.solve
     monkeypatch.setattr(NormalEquations, "solve", lambda own, a: counted.append(a) or solve(own, a))
-    _, alpha = choose_ridge(*sums)
+    _, alpha = choose_ridge(sums[0], sums[1].squared_residual)
     assert errors[alpha] == min(errors.values())
     assert len(counted) < len(module._ALPHAS)
 
