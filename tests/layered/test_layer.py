@@ -136,6 +136,32 @@ def test_a_layer_has_the_symmetries_that_it_is_given():
     )
 
 
+@pytest.mark.parametrize(("n", "rows_each"), [(260, 10), (60, 16)])  # 16: at least 8 of each image
+def test_many_functions_are_shown_as_one_of_their_images_in_turn(n, rows_each, monkeypatch):
+    grid, u = periodic_grid(30), smooth(n, (30,))
+    settings = LayerSettings((3,), (1,), (3,), width=10, activation="tanh")
+    counted, add = [], NormalEquations.add
+    monkeypatch.setattr(
+        NormalEquations, "add", lambda own, phi, t: counted.append(phi.shape[1]) or add(own, phi, t)
+    )
+    odd = Symmetry((True,), sign=-1)
+    layer = fit_layer(settings, 0, grid, *split(u, u + 0.2 * laplacian(u)), 10, (odd,))
+    assert sum(counted) == (n - 8) * rows_each
+    new = smooth(4, (30,))
+    np.testing.assert_allclose(layer.update(Fields(new), grid), new + 0.2 * laplacian(new), atol=1e-7)
+
+
+def test_of_many_held_out_functions_some_choose_the_ridge(monkeypatch):
+    grid, u = periodic_grid(16), smooth(40, (16,))
+    settings = LayerSettings((2,), (1,), (2,), width=10)
+    monkeypatch.setattr(module, "_MOST_HELD_OUT_ROWS", 40)  # two functions of 16 points
+    fitted, held_out = split(u, u + 0.2 * laplacian(u))
+    held_out.target[[1, 2, 3, 4, 5, 6]] = np.nan  # not looked at
+    layer = fit_layer(settings, 3, grid, fitted, held_out, 16)
+    new = smooth(4, (16,))
+    np.testing.assert_allclose(layer.update(Fields(new), grid), new + 0.2 * laplacian(new), atol=1e-7)
+
+
 def test_exchanged_axes_on_a_grid_that_is_not_square():
     grid, u = periodic_grid(8, 8), smooth(40, (8, 8))
     settings = LayerSettings((1, 1), (1, 1), (1, 1), width=10)
@@ -158,6 +184,22 @@ def test_products_of_symmetries():
             else:
                 np.testing.assert_array_equal(both(fields), a(b(fields)))
                 np.testing.assert_array_equal(both(both(fields)), fields)
+
+
+def test_settings_that_fall_behind_after_a_layer_are_dropped(monkeypatch):
+    limits = []
+
+    def trial(few, plan, seed, *, limit=np.inf, deadline):
+        limits.append(limit)
+        return Chain((), tuple(LayerRecord(error, 0.0, 1, 1.0) for error in (0.2, 0.1)))
+
+    monkeypatch.setattr(choice, "_trial", trial)
+    monkeypatch.setattr(choice, "symmetries_of", lambda grid: [])
+    monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)
+    grid, u = periodic_grid(12), smooth(20, (12,))
+    choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)
+    assert limits[0] == np.inf  # the first plan
+    assert limits[1:] == [pytest.approx(0.26)] * 3  # 1.3 times its error after the first layer
 
 
 def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
