@@ -1,15 +1,19 @@
 """Layers that can express their targets exactly; normal equations; symmetries."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from elmonet.interpolation import grid_points
+from elmonet.layered import chain as chain_module
 from elmonet.layered import choice
 from elmonet.layered import layer as module
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, fit_chain
 from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
 from elmonet.layered.layer import Layer, LayerSamples, NormalEquations, choose_ridge, fit_layer
 from elmonet.layered.settings import Fields, LayerSettings
+from elmonet.layered.smoothing import SmoothingKernel
 
 pytestmark = pytest.mark.numerics
 
@@ -214,3 +218,24 @@ def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
     best, chain = choice._best_start(starts, choice.default_plan(grid), 0, np.inf, np.inf)
     assert best == 0
     assert chain.least_error == 0.05
+
+
+@pytest.mark.parametrize(("kernels", "least", "layers"), [(1, 0.03, 3), (1, 0.06, 2), (0, 0.06, 3)])
+def test_a_chain_that_smooths_ends_where_a_layer_gains_little_of_the_first_error(
+    kernels, least, layers, monkeypatch
+):
+    # Errors of 1, 0.1, 0.05 and 0.01: the second layer gains half of what is left, which is 5 % of the first.
+    grid, u = periodic_grid(12, 14), smooth(40, (12, 14))
+    inverse = (SmoothingKernel(("periodic", "periodic")),) * kernels
+    settings = LayerSettings((1, 1), (1, 1), (1, 1), width=5, kernels=inverse)
+
+    def layer(own, seed, *arguments):
+        share = 1.0 if own.width < 5 else {1: 0.9, 2: 0.5, 3: 0.8}[seed]
+        found = SimpleNamespace(features=SimpleNamespace(settings=own), coefficients=np.zeros(3), alpha=1.0)
+        found.update = lambda fields, grid, fast=False: share * (fields.u - fields.s)
+        return found
+
+    monkeypatch.setattr(chain_module, "fit_layer", layer)
+    monkeypatch.setattr(chain_module, "_LEAST_GAIN", least)
+    found = fit_chain(LayerData(grid, u, u, first=0 * u), [settings] * 3, 0, rows=48)
+    np.testing.assert_allclose([record.error for record in found.records], [0.1, 0.05, 0.01][:layers])
