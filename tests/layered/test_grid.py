@@ -107,3 +107,14 @@ def test_another_domain_is_refused():
     training, _ = find_grid(np.linspace(0, 1, 20)[:, None])
     with pytest.raises(InputError, match="domain"):
         training.of_same_domain(np.linspace(0, 2, 40)[:, None])
+
+
+@pytest.mark.parametrize("reach", [1, 3, 4, 7])
+@pytest.mark.parametrize(("periodic", "odd"), [(True, False), (False, False), (False, True)])
+def test_fields_are_extrapolated_as_by_pad(coefficients, reach, periodic, odd):
+    x = np.linspace(0, 1, 5, endpoint=not periodic)  # also further than the domain is wide
+    grid = find_periodic(find_grid(x[:, None])[0], waves(x, coefficients)[:, None], periodic)
+    fields = waves(x, coefficients)
+    options = {"mode": "reflect", "reflect_type": "odd"} if odd else {"mode": "wrap" if periodic else "edge"}
+    found = Windows(grid, grid, (reach,)).extrapolated(fields, odd)
+    np.testing.assert_allclose(found, np.pad(fields, ((0, 0), (reach, reach)), **options), rtol=0, atol=1e-13)

@@ -1,15 +1,19 @@
 """Layers that can express their targets exactly; normal equations; symmetries."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from elmonet.interpolation import grid_points
+from elmonet.layered import chain as chain_module
 from elmonet.layered import choice
 from elmonet.layered import layer as module
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, fit_chain
 from elmonet.layered.grid import Symmetry, find_grid, find_periodic, symmetries_of
 from elmonet.layered.layer import Layer, LayerSamples, NormalEquations, choose_ridge, fit_layer
 from elmonet.layered.settings import Fields, LayerSettings
+from elmonet.layered.smoothing import SmoothingKernel
 
 pytestmark = pytest.mark.numerics
 
@@ -93,7 +97,7 @@ def test_coefficients_are_those_of_least_squares():
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
     by_hand = np.sum((t[150:] - Phi[150:] @ wanted) ** 2)
     assert held_out.squared_residual(wanted) == pytest.approx(by_hand, rel=1e-9)
-    _, alpha = choose_ridge(sums, held_out)
+    _, alpha = choose_ridge(sums, held_out.squared_residual)
     assert alpha > 1e-3  # nothing but noise
 
 
@@ -110,7 +114,7 @@ def test_the_ridge_is_the_best_of_all_candidates(noise, monkeypatch):
     errors = {a: sums[1].squared_residual(c) for a, c in solved.items() if c is not None}
     counted, solve = [], NormalEquations.solve
     monkeypatch.setattr(NormalEquations, "solve", lambda own, a: counted.append(a) or solve(own, a))
-    _, alpha = choose_ridge(*sums)
+    _, alpha = choose_ridge(sums[0], sums[1].squared_residual)
     assert errors[alpha] == min(errors.values())
     assert len(counted) < len(module._ALPHAS)
 
@@ -134,6 +138,32 @@ def test_a_layer_has_the_symmetries_that_it_is_given():
     np.testing.assert_allclose(
         layer.update(fields.image(odd), grid), odd(layer.update(fields, grid)), atol=1e-10
     )
+
+
+@pytest.mark.parametrize(("n", "rows_each"), [(260, 10), (60, 16)])  # 16: at least 8 of each image
+def test_many_functions_are_shown_as_one_of_their_images_in_turn(n, rows_each, monkeypatch):
+    grid, u = periodic_grid(30), smooth(n, (30,))
+    settings = LayerSettings((3,), (1,), (3,), width=10, activation="tanh")
+    counted, add = [], NormalEquations.add
+    monkeypatch.setattr(
+        NormalEquations, "add", lambda own, phi, t: counted.append(phi.shape[1]) or add(own, phi, t)
+    )
+    odd = Symmetry((True,), sign=-1)
+    layer = fit_layer(settings, 0, grid, *split(u, u + 0.2 * laplacian(u)), 10, (odd,))
+    assert sum(counted) == (n - 8) * rows_each
+    new = smooth(4, (30,))
+    np.testing.assert_allclose(layer.update(Fields(new), grid), new + 0.2 * laplacian(new), atol=1e-7)
+
+
+def test_of_many_held_out_functions_some_choose_the_ridge(monkeypatch):
+    grid, u = periodic_grid(16), smooth(40, (16,))
+    settings = LayerSettings((2,), (1,), (2,), width=10)
+    monkeypatch.setattr(module, "_MOST_HELD_OUT_ROWS", 40)  # two functions of 16 points
+    fitted, held_out = split(u, u + 0.2 * laplacian(u))
+    held_out.target[[1, 2, 3, 4, 5, 6]] = np.nan  # not looked at
+    layer = fit_layer(settings, 3, grid, fitted, held_out, 16)
+    new = smooth(4, (16,))
+    np.testing.assert_allclose(layer.update(Fields(new), grid), new + 0.2 * laplacian(new), atol=1e-7)
 
 
 def test_exchanged_axes_on_a_grid_that_is_not_square():
@@ -160,6 +190,22 @@ def test_products_of_symmetries():
                 np.testing.assert_array_equal(both(both(fields)), fields)
 
 
+def test_settings_that_fall_behind_after_a_layer_are_dropped(monkeypatch):
+    limits = []
+
+    def trial(few, plan, seed, *, limit=np.inf, deadline):
+        limits.append(limit)
+        return Chain((), tuple(LayerRecord(error, 0.0, 1, 1.0) for error in (0.2, 0.1)))
+
+    monkeypatch.setattr(choice, "_trial", trial)
+    monkeypatch.setattr(choice, "symmetries_of", lambda grid: [])
+    monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)
+    grid, u = periodic_grid(12), smooth(20, (12,))
+    choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)
+    assert limits[0] == np.inf  # the first plan
+    assert limits[1:] == [pytest.approx(0.26)] * 3  # 1.3 times its error after the first layer
+
+
 def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
     # All layers of a trial are fitted; a chain would end before one that makes it worse.
     def trial(few, *arguments, **options):
@@ -172,3 +218,24 @@ def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
     best, chain = choice._best_start(starts, choice.default_plan(grid), 0, np.inf, np.inf)
     assert best == 0
     assert chain.least_error == 0.05
+
+
+@pytest.mark.parametrize(("kernels", "least", "layers"), [(1, 0.03, 3), (1, 0.06, 2), (0, 0.06, 3)])
+def test_a_chain_that_smooths_ends_where_a_layer_gains_little_of_the_first_error(
+    kernels, least, layers, monkeypatch
+):
+    # Errors of 1, 0.1, 0.05 and 0.01: the second layer gains half of what is left, which is 5 % of the first.
+    grid, u = periodic_grid(12, 14), smooth(40, (12, 14))
+    inverse = (SmoothingKernel(("periodic", "periodic")),) * kernels
+    settings = LayerSettings((1, 1), (1, 1), (1, 1), width=5, kernels=inverse)
+
+    def layer(own, seed, *arguments):
+        share = 1.0 if own.width < 5 else {1: 0.9, 2: 0.5, 3: 0.8}[seed]
+        found = SimpleNamespace(features=SimpleNamespace(settings=own), coefficients=np.zeros(3), alpha=1.0)
+        found.update = lambda fields, grid, fast=False: share * (fields.u - fields.s)
+        return found
+
+    monkeypatch.setattr(chain_module, "fit_layer", layer)
+    monkeypatch.setattr(chain_module, "_LEAST_GAIN", least)
+    found = fit_chain(LayerData(grid, u, u, first=0 * u), [settings] * 3, 0, rows=48)
+    np.testing.assert_allclose([record.error for record in found.records], [0.1, 0.05, 0.01][:layers])

@@ -16,7 +16,8 @@ from elmonet.metrics import function_norms, output_sizes, reference_norms, relat
 
 _HELD_OUT_SHARE = 0.15  # of the functions
 _MIN_FUNCTIONS = 8
-_GAIN = 0.99  # error after a layer, relative to before: one that gains less is the last
+_GAIN = 0.98  # error after a layer, relative to before: one that gains less is the last
+_LEAST_GAIN = 0.03  # of the error before all layers: one that smooths and gains less is the last, too
 _SCOUT = 8  # times narrower than a layer, fitted at half the points: whether the layer is worth its time
 _HOPELESS = 1.0  # error of a scout, relative to before, that ends the chain
 
@@ -131,7 +132,9 @@ def fit_chain(
     """Fit layer after layer until held-out functions no longer gain.
 
     Some functions are held out of all layers; the errors are theirs. The layers are not refitted with them
-    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers.
+    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers. Without
+    `all_layers`, the chain ends where a layer gains little of the error before it, or, if it smooths, of the
+    error before all layers (from nothing, after the first): the first ones gain nearly all, all take as long.
     Where the error exceeds `limit`, no layer follows; nor one that would end after the deadline if it took
     as long as the last.
     """
@@ -154,7 +157,7 @@ def fit_chain(
         return np.asarray(function_norms(residuals) / output_sizes(true))
 
     last_errors, took = None, 0.0
-    before = error(held.s)
+    before = start = error(held.s)
     for k, setting in enumerate(settings):
         begin = perf_counter()
         if k > 0 and (begin + took > deadline or before > limit):
@@ -174,7 +177,10 @@ def fit_chain(
         layers.append(layer)
         assert after.s is not None
         last_errors = stated_errors(after.s)
-        going = k + 1 < len(settings) and (all_layers or now < _GAIN * before)
+        start = now if start == np.inf else start
+        least = _LEAST_GAIN * start if setting.kernels and k > 0 else 0.0
+        gained = now < _GAIN * before and before - now >= least
+        going = k + 1 < len(settings) and (all_layers or gained)
         if going:
             held, before = after, now
             fields = fields.after(layer.update(fields, data.grid, fast=True), setting.history)

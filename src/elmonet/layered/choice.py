@@ -35,7 +35,8 @@ _FEWEST_TRIAL_FUNCTIONS = 80
 _TRIAL_WIDTH = 300  # random features
 _TRIAL_ROWS = 64  # points per function
 _CLOSE = 1.5  # starts with errors within this factor of the least are tried again
-_WIDER = 4  # with this many times as many features
+_WIDER = 4  # with this many times as many features, where layers have as many
+_BEHIND = 1.3  # a setting whose error after its first layer exceeds the best one's by this factor is dropped
 _OUT_OF_REACH = 30.0  # a chain whose error exceeds the limit by this factor does not come down to it
 _CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
@@ -127,7 +128,7 @@ def fit_layers(
         data,
         plan.with_width(*widths).settings(most, data.first is None),
         seed,
-        rows=plan.rows_of_image(len(data.u)),
+        rows=plan.rows_of(len(data.u)),
         images=plan.symmetries,
         all_layers=layers is not None,
         deadline=deadline,
@@ -193,7 +194,7 @@ def _trial(
 
 
 def _trial_rows(plan: Plan) -> int:
-    return min(plan.rows, _TRIAL_ROWS) // (1 + len(plan.symmetries))
+    return min(plan.rows, _TRIAL_ROWS)
 
 
 def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, deadline: float) -> float:
@@ -206,7 +207,7 @@ def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, 
     first, n = tried.records[0], len(data.u)
     more = (widths[1] if data.first is None else widths[0]) - _TRIAL_WIDTH
     features = max(1.0, (first.features + more) / first.features)
-    points = n * plan.rows_of_image(n) / (min(n, _TRIAL_FUNCTIONS) * _trial_rows(plan))
+    points = n * plan.rows_of(n) / (min(n, _TRIAL_FUNCTIONS) * _trial_rows(plan))
     left = deadline - perf_counter()
     return float(first.seconds * points * features**2 / left) if left > 0 else np.inf
 
@@ -216,8 +217,8 @@ def _best_start(
 ) -> tuple[int | None, Chain | None]:
     """Return the index of the start of least error on few functions, and its chain; None beyond the limit.
 
-    Starts that are close are tried again with more features. The last start comes first: if time is short,
-    it is the only one.
+    Starts that are close are tried again with more features, if the layers will have more. The last start
+    comes first: if time is short, it is the only one.
     """
     few = [_few(data, seed) for data in starts]
     chains: dict[int, Chain] = {}
@@ -232,8 +233,9 @@ def _best_start(
     if min(errors.values()) > limit:
         return None, None
     close = sorted(i for i, error in errors.items() if error <= _CLOSE * min(errors.values()))
-    if len(close) > 1 and perf_counter() + _WIDER**2 * took * len(close) <= until:
-        wider = _WIDER * _TRIAL_WIDTH
+    most = default_width(few[0].grid, len(starts[0].u), bool(plan.other.kernels))[0]
+    wider = min(_WIDER * _TRIAL_WIDTH, most)
+    if wider > _TRIAL_WIDTH and len(close) > 1 and perf_counter() + _WIDER**2 * took * len(close) <= until:
         errors = {
             i: min(errors[i], _trial(few[i], plan, seed, wider, deadline=deadline).least_error) for i in close
         }
@@ -256,7 +258,7 @@ def _choose_plan(
         for changed in change(best, data.grid):
             if perf_counter() + took > until:
                 return best, chain
-            other = _trial(few, changed, seed, deadline=until)
+            other = _trial(few, changed, seed, limit=_BEHIND * chain.records[0].error, deadline=until)
             if other.least_error < _BETTER * chain.least_error:
                 best, chain = changed, other
     if perf_counter() > until or data.s.size > _MOST_VALUES_FOR_IMAGES:

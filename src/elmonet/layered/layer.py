@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -24,6 +24,9 @@ _RISING = 1.02  # further alphas are not tried once the error exceeds the least 
 _BLOCK = 4_000_000  # entries of a block of features, in each thread
 UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
 _SAME_POINTS = 64  # functions that are fitted at the same random points
+_ENOUGH_IN_TURN = 200  # functions from which on each is shown as one of its images, not as all of them
+_FEWEST_ROWS = 8  # points of each image of a function
+_MOST_HELD_OUT_ROWS = 20_000  # points of held-out functions by which the ridge is chosen
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
 _LOST = 4.0  # rounding errors of a feature in single precision, in units of the last place
 _PARTS = 2  # of the sums, computed in parallel
@@ -119,48 +122,63 @@ def fit_layer(
     grid : the training grid.
     fitted, held_out : the functions for the coefficients, and those by which the ridge is chosen.
     rows : points of each function.
-    images : symmetries of the operator.
+    images : symmetries of the operator. Of many functions, each is shown as one of its images in turn; of
+        few, as all of them.
     """
     n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     some = np.linspace(0, n - 1, min(n, max(8, _STANDARDISED_OVER // M + 1))).astype(int)
     features = LayerFeatures.of(settings, seed, grid, fitted.fields.of(some))
     windows, q, kernels = features.windows(grid), features.size, settings.kernels
-    rows = min(rows, M)
+    views = (None, *images)
+    in_turn = n >= _ENOUGH_IN_TURN
+    rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
     block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
+
+    def weighted(samples: LayerSamples, own: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield features (q, R) and targets (c, R) of blocks of functions, divided by their sizes."""
+        rng = np.random.default_rng([seed, stream])
+        for view, image in enumerate(views):
+            shown = own[view :: len(views)] if in_turn else own
+            for start in range(0, len(shown), _SAME_POINTS):
+                at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
+                smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
+                together = shown[start : start + _SAME_POINTS]
+                for first in range(0, len(together), block):
+                    functions = together[first : first + block]
+                    inputs, t = samples.fields.of(functions), samples.target[functions]
+                    t = t if inputs.s is None else t - inputs.s
+                    if image is not None:
+                        inputs, t = inputs.image(image), image(t)
+                    weight = np.repeat(1 / samples.sizes[functions], rows)
+                    phi = features(inputs, windows, at, smooth)
+                    phi *= weight
+                    t = t.reshape(-1, c, M)[:, :, at].transpose(1, 0, 2).reshape(c, -1)
+                    yield phi, t * weight
+
     # The fitted functions in a few parts, summed in parallel. Some share their points, and so the kernels.
-    parts = [(held_out, np.arange(len(held_out.target)))]
-    parts += [(fitted, own) for own in np.array_split(np.arange(n), _PARTS)]
+    parts = np.array_split(np.arange(n), _PARTS)
     sums = [NormalEquations.empty(q, c) for _ in parts]
+    held_rows: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(part: int) -> None:
-        (samples, own), rng = parts[part], np.random.default_rng([seed, part])
-        for start in range(0, len(own), _SAME_POINTS):
-            at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
-            smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
-            together = own[start : start + _SAME_POINTS]
-            for first in range(0, len(together), block):
-                add_block(part, samples, together[first : first + block], at, smooth)
+        if part == len(parts):
+            judged = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // rows))
+            own = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
+            held_rows.extend(weighted(held_out, own, part))
+            return
+        for phi, t in weighted(fitted, parts[part], part):
+            sums[part].add(phi, t)
 
-    def add_block(part: int, samples: LayerSamples, some: np.ndarray, at: np.ndarray, smooth: Any) -> None:
-        fields, target, sizes = samples
-        weight = np.repeat(1 / sizes[some], len(at))
-        for image in (None, *images):
-            inputs = fields.of(some)
-            t = target[some] if inputs.s is None else target[some] - inputs.s
-            if image is not None:
-                inputs, t = inputs.image(image), image(t)
-            phi = features(inputs, windows, at, smooth)
-            phi *= weight
-            t = t.reshape(len(some), c, M)[:, :, at].transpose(1, 0, 2).reshape(c, -1)
-            sums[part].add(phi, t * weight)
-
-    in_threads(add, range(len(parts)))
-    total = sums[1]
-    for other in sums[2:]:
+    in_threads(add, range(len(parts) + 1))
+    total = sums[0]
+    for other in sums[1:]:
         total += other
-    coefficients, alpha = choose_ridge(total, sums[0])
-    single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
-    return Layer(features, coefficients, alpha, images, single)
+
+    def error(coefficients: np.ndarray) -> float:
+        return sum(float(np.sum((t - coefficients.T @ phi) ** 2)) for phi, t in held_rows)
+
+    coefficients, alpha = choose_ridge(total, error)
+    return Layer(features, coefficients, alpha, images, total.rounding(coefficients) < _ROUNDING)
 
 
 @dataclass
@@ -216,7 +234,9 @@ class NormalEquations:
             return None
 
 
-def choose_ridge(fitted: NormalEquations, held_out: NormalEquations) -> tuple[np.ndarray, float]:
+def choose_ridge(
+    fitted: NormalEquations, held_out_error: Callable[[np.ndarray], float]
+) -> tuple[np.ndarray, float]:
     """Return the coefficients of the `fitted` rows at the alpha of least held-out error, and that alpha.
 
     The error falls and then rises with alpha: smaller alphas than the middle one are tried first, and larger
@@ -227,7 +247,7 @@ def choose_ridge(fitted: NormalEquations, held_out: NormalEquations) -> tuple[np
     for alphas in (_ALPHAS[middle::-1], _ALPHAS[middle + 1 :]):
         for alpha in alphas:
             c = fitted.solve(alpha)
-            squared = np.inf if c is None else held_out.squared_residual(c)
+            squared = np.inf if c is None else held_out_error(c)
             if squared < best[0]:
                 best = squared, c, float(alpha)
             elif squared > _RISING * best[0]:

@@ -17,12 +17,13 @@ _SMOOTHED = 3  # one of so many random features is smoothed too
 _RADIUS = 31  # of a window of one axis, at most
 _WIDTH = 5000  # random features, for fields of one axis
 _WIDTH_OF_MORE = 1500  # and of more axes
-_FIRST_NARROWER = 4  # the first layer from zero has this many times fewer features, for fields of one axis
+_FIRST_NARROWER = 2  # times fewer features in the first layer from zero, for fields of one axis
 _WIDTH_OF_SMOOTHING = 300  # and where kernels smooth them: benchmarks/layers.py gains nothing from more
 _ROWS_PER_FEATURE = 20  # values per random feature
 FEWEST_FEATURES = 50
+_ROWS_OF_MORE = (48, 200)  # points of a function of more axes: a quarter of them, but at least and at most
 _MOST_ROWS = 200_000  # points of all functions at which a layer is fitted
-_FEWEST_ROWS = 8  # points of each image of a function
+_FEWEST_ROWS = 8  # points of each function
 
 
 class Fields(NamedTuple):
@@ -132,9 +133,9 @@ class Plan:
     rows: int
     symmetries: tuple[Symmetry, ...] = ()
 
-    def rows_of_image(self, n: int) -> int:
-        """Return the points per image of each of n functions."""
-        return max(_FEWEST_ROWS, min(self.rows, _MOST_ROWS // n) // (1 + len(self.symmetries)))
+    def rows_of(self, n: int) -> int:
+        """Return the points of each of n functions at which a layer is fitted."""
+        return max(_FEWEST_ROWS, min(self.rows, _MOST_ROWS // n))
 
     def settings(self, layers: int, from_zero: bool) -> list[LayerSettings]:
         """Return the settings of each layer."""
@@ -163,7 +164,7 @@ def default_plan(grid: Grid) -> Plan:
     box: dict[str, Any] = {"products": products, "factors": products, "differences": True}
     inverse = SmoothingKernel(_boundary(grid, "zero"))
     other = LayerSettings(radius, (1,) * d, (1,) * d, **box, history=2, kernels=(inverse,))
-    return Plan(other, other, rows=200)
+    return Plan(other, other, rows=int(np.clip(grid.size // 4, *_ROWS_OF_MORE)))
 
 
 def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:

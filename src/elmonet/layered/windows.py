@@ -100,12 +100,24 @@ class Windows:
 
 def _with_margins(fields: np.ndarray, axis: int, m: int, periodic: bool, odd: bool) -> np.ndarray:
     """Return fields with m further points on both sides of an axis."""
-    margins = [(m, m) if a == axis else (0, 0) for a in range(fields.ndim)]
+    n = fields.shape[axis]
+    around = np.arange(-m, n + m)
     if periodic:
-        return np.pad(fields, margins, mode="wrap")
-    if odd:
+        return fields.take(around % n, axis=axis)
+    out = fields.take(np.clip(around, 0, n - 1), axis=axis)
+    if not odd:
+        return out
+    if m >= n:  # reflected more than once
+        margins = [(m, m) if a == axis else (0, 0) for a in range(fields.ndim)]
         return np.pad(fields, margins, mode="reflect", reflect_type="odd")
-    return np.pad(fields, margins, mode="edge")
+    for side, mirrored in (
+        (slice(0, m), np.arange(m, 0, -1)),
+        (slice(n + m, None), n - 2 - np.arange(m)),
+    ):
+        own = out[(slice(None),) * axis + (side,)]
+        own *= 2
+        own -= fields.take(mirrored, axis=axis)
+    return out
 
 
 def _interpolated(fields: np.ndarray, axis: int, places: np.ndarray, periodic: bool) -> np.ndarray:
