@@ -59,7 +59,8 @@ add_module_names = False
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("ArrayLike", "Functions")}  # not the unions behind them
+# Names instead of the unions behind them; docs/api/index.rst says what they are.
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Functions", "FunctionValues")}
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 python_maximum_signature_line_length = 70

@@ -30,8 +30,11 @@ PAGES = {  # of the site, by the file of the repository that they show
     "examples": "gallery/index.rst",
     "notebooks": "notebooks/index.md",
 }
-ACCESSIBLE = (  # the button's name is its text; a list of parameters is no list of terms; links have names
-    (re.compile(r'(<button [^>]*search-button-field[^>]*?) title="Search" aria-label="Search"'), r"\1"),
+ACCESSIBLE = (  # the button's name holds its text; a list of parameters is no list of terms; links have names
+    (
+        re.compile(r'(<button [^>]*search-button-field[^>]*?) title="Search" aria-label="Search"'),
+        r'\1 aria-label="Search Ctrl+K"',
+    ),
     (
         re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</em>,</dd>\n)+)</dl>', re.DOTALL),
         lambda found: (
@@ -45,6 +48,7 @@ ACCESSIBLE = (  # the button's name is its text; a list of parameters is no list
         r'<p><a class="reference internal" href="\1" aria-label="\2"><span class="doc">\2</span></a></p>',
     ),
 )
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -79,6 +83,7 @@ def setup(app):
     app.connect("build-finished", serve_screen_readers)
     app.connect("build-finished", refuse_remote_assets)
     app.connect("autodoc-process-docstring", rewrite_docstring)
+    app.connect("autodoc-process-signature", name_aliases)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("missing-reference", resolve_reference)
 
@@ -170,6 +175,11 @@ def refuse_remote_assets(app, exception):
 def rewrite_docstring(app, what, name, obj, options, lines):
     """Replace the lines of a docstring by reStructuredText."""
     lines[:] = as_restructured_text(lines)
+
+
+def name_aliases(app, what, name, obj, options, signature, returned):
+    """Show the name of an alias of types, where autodoc shows how it holds it."""
+    return tuple(text and ALIAS.sub(r"\1", text) for text in (signature, returned))
 
 
 def as_restructured_text(lines):

@@ -15,6 +15,10 @@ from elmonet.errors import InputError
 # Functions as users give them: one array, one for each name, or one for each function.
 Functions: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike]
 
+# Functions as they come back: an array, or what the data were instead, such as a dictionary by name, a list
+# of records or a dataset. A type checker sees an array that may be something else: nobody has to ask which.
+FunctionValues: TypeAlias = np.ndarray | Any
+
 
 def positive_integer(value: Any, name: str, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`, or raise `InputError`."""

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.stats import chi2
 
+from elmonet.checks import FunctionValues
 from elmonet.description import Description
 from elmonet.errors import ContradictionWarning, InputError, SamplerWarning, warn
 from elmonet.prior import Prior
@@ -56,15 +57,15 @@ class Posterior:
     acceptance : share of accepted proposals.
     """
 
-    estimate: Any
-    samples: Any
-    mean: Any
-    std: Any
+    estimate: FunctionValues
+    samples: FunctionValues
+    mean: FunctionValues
+    std: FunctionValues
     predicted: np.ndarray
     information: np.ndarray
     determined: float
     directions: int
-    reduction: Any
+    reduction: FunctionValues
     undetermined: tuple[str, ...]
     misfit: float
     contradiction: float
@@ -72,7 +73,7 @@ class Posterior:
     ess: float
     acceptance: float
 
-    def interval(self, coverage: float = 0.9) -> tuple[Any, Any]:
+    def interval(self, coverage: float = 0.9) -> tuple[FunctionValues, FunctionValues]:
         """Return the ends of bands that contain each value of the input with this probability.
 
         Parameters

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from elmonet.checks import plain
+from elmonet.checks import Functions, plain
 from elmonet.errors import InputError
 
+if TYPE_CHECKING:
+    from sklearn.base import RegressorMixin
 
-def relative_l2(prediction: Any, truth: Any, weights: Any = None) -> float:
+
+def relative_l2(prediction: Functions, truth: Functions, weights: ArrayLike | None = None) -> float:
     """Return the mean over functions of the relative error in the 2-norm.
 
     ``mean_i ||prediction_i - truth_i|| / ||truth_i||``, where row i is a function with all its values: all
@@ -42,31 +46,31 @@ def relative_l2(prediction: Any, truth: Any, weights: Any = None) -> float:
     """
     if isinstance(prediction, dict) and isinstance(truth, dict) and set(prediction) == set(truth):
         prediction, truth = (np.stack([part[name] for name in truth], -1) for part in (prediction, truth))
-    prediction, truth = np.asarray(plain(prediction)), np.asarray(plain(truth))
-    if prediction.shape != truth.shape or truth.ndim == 0 or truth.size == 0:
+    predicted, true = np.asarray(plain(prediction)), np.asarray(plain(truth))
+    if predicted.shape != true.shape or true.ndim == 0 or true.size == 0:
         raise InputError(
             "relative_l2 compares two arrays of the same shape (N, M), one row a function; "
-            f"got prediction {prediction.shape} and truth {truth.shape}."
+            f"got prediction {predicted.shape} and truth {true.shape}."
         )
-    n = len(truth) if truth.ndim > 1 else 1
-    truth = truth.reshape(n, -1).astype(np.float64, copy=False)
-    difference = prediction.reshape(truth.shape) - truth
-    hole = np.isnan(truth).all(axis=0) & np.isnan(difference).all(axis=0)
+    n = len(true) if true.ndim > 1 else 1
+    true = true.reshape(n, -1).astype(np.float64, copy=False)
+    difference = predicted.reshape(true.shape) - true
+    hole = np.isnan(true).all(axis=0) & np.isnan(difference).all(axis=0)
     if hole.any() and not hole.all():  # points without a value in any function
-        truth, difference = truth[:, ~hole], difference[:, ~hole]
+        true, difference = true[:, ~hole], difference[:, ~hole]
     if weights is not None:
         root = np.sqrt(np.asarray(weights, np.float64))
-        if root.ndim != 1 or truth.shape[1] % len(root) or not (np.isfinite(root).all() and root.any()):
+        if root.ndim != 1 or true.shape[1] % len(root) or not (np.isfinite(root).all() and root.any()):
             raise InputError(
-                f"weights must be one number, not negative, for each point: ({truth.shape[1]},); got "
+                f"weights must be one number, not negative, for each point: ({true.shape[1]},); got "
                 f"{root.shape}."
             )
-        root = root[~hole] if len(root) == len(hole) else np.repeat(root, truth.shape[1] // len(root))
-        truth, difference = truth * root, difference * root
-    return float(np.mean(function_norms(difference) / output_sizes(truth)))
+        root = root[~hole] if len(root) == len(hole) else np.repeat(root, true.shape[1] // len(root))
+        true, difference = true * root, difference * root
+    return float(np.mean(function_norms(difference) / output_sizes(true)))
 
 
-def neg_relative_l2(estimator: Any, X: Any, y: Any) -> float:
+def neg_relative_l2(estimator: RegressorMixin, X: Functions, y: Functions) -> float:
     """Return minus `relative_l2` of ``estimator.predict(X)`` and y, for scikit-learn's ``scoring=``.
 
     Parameters

@@ -7,19 +7,23 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from elmonet.checks import positive_integer
+from numpy.typing import ArrayLike
+
+from elmonet.checks import Functions, FunctionValues, positive_integer
 from elmonet.data.dataset import Labels
 from elmonet.data.lazy import read_rows
+from elmonet.data.mesh import Mesh
 from elmonet.errors import FileError, InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.forms.training import points_once
+from elmonet.progress import Progress
 from elmonet.store import read
 
 _ELSEWHERE = {"LayeredELMDeepONet": "elmonet.layered", "MarchingELMDeepONet": "elmonet.marching"}
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> OperatorEstimator:
     """Load a model from a file that `save` wrote.
 
     Parameters
@@ -62,16 +66,16 @@ def _checked_names(names: Any) -> dict[str, Any]:
 
 def fit_blocks(
     model: ELMDeepONet,
-    u: Any,
-    s: Any,
-    points: Any = None,
+    u: Functions,
+    s: Functions,
+    points: ArrayLike | Mesh | None = None,
     *,
-    groups: Any = None,
-    memory: Any = None,
+    groups: ArrayLike | None = None,
+    memory: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
     workers: int | None = None,
-    progress: Any = False,
+    progress: bool | Progress = False,
 ) -> ELMDeepONet:
     """Fit a model to functions that are read in blocks, as ``model.fit`` does with arrays on disk.
 
@@ -99,7 +103,14 @@ def fit_blocks(
     )
 
 
-def predict_blocks(model: Any, u: Any, out: Any, points: Any = None, *, rows: int = 2048) -> None:
+def predict_blocks(
+    model: OperatorEstimator,
+    u: FunctionValues,
+    out: Any,
+    points: ArrayLike | Mesh | None = None,
+    *,
+    rows: int = 2048,
+) -> None:
     """Predict for functions that are read in blocks, and write each block to `out` (N, M).
 
     Parameters

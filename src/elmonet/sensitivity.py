@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from elmonet.checks import FunctionValues
 from elmonet.description import Description
 from elmonet.prior import Prior
 from elmonet.separable import Separable
@@ -42,13 +43,13 @@ class Sensitivity:
     """
 
     names: tuple[str, ...]
-    first: dict[str, Any]
-    total: dict[str, Any]
+    first: dict[str, FunctionValues]
+    total: dict[str, FunctionValues]
     first_overall: dict[str, float]
     total_overall: dict[str, float]
     low: dict[str, tuple[float, float]]
     high: dict[str, tuple[float, float]]
-    variance: Any
+    variance: FunctionValues
     surrogate_error: float | None
     evaluations: int
 

@@ -37,7 +37,7 @@ from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand, unpacked_data
 from elmonet.marching.forms import is_list_of_records
 from elmonet.parts import NotFittedError
-from elmonet.progress import progress_bar
+from elmonet.progress import Progress, progress_bar
 from elmonet.solve import LEFT_OUT
 from elmonet.summary import Fact, percent
 
@@ -101,7 +101,7 @@ class AutoELMDeepONet(OperatorEstimator):
         layers: int | None = None,
         time_budget: float | None = None,
         n_jobs: int = 1,
-        progress: Any = False,
+        progress: bool | Progress = False,
         log_inputs: bool | dict[str, bool] | None = None,
         log_outputs: bool | None = None,
         missing: str = "raise",

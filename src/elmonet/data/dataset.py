@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from elmonet.checks import plain
+from elmonet.checks import FunctionValues, plain
 from elmonet.data.lazy import Lazy, load
 from elmonet.data.limits import require_extra
 from elmonet.data.mesh import DISPLACEMENT, Mesh
@@ -115,12 +115,12 @@ class OperatorData:
       u (N, 5) at 5 sensors in 1-D -> s (N, 5) at 5 points in 1-D
     """
 
-    u_train: Any
-    s_train: Any
-    u_test: Any = None
-    s_test: Any = None
-    sensors: Any = None
-    points: Any = None
+    u_train: FunctionValues
+    s_train: FunctionValues
+    u_test: FunctionValues = None
+    s_test: FunctionValues = None
+    sensors: FunctionValues = None
+    points: FunctionValues = None
     name: str = ""
     components: tuple[str, ...] | None = None
     axes: tuple[str, ...] | None = None

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elmonet.errors import InputError
 
@@ -212,7 +213,7 @@ class Mesh:
         cells = [(kind, own) for (kind, _), own in zip(self.cells, kept, strict=True)]
         return replace(self, cells=tuple(cells))
 
-    def moved(self, displacement: Any) -> Mesh:
+    def moved(self, displacement: ArrayLike) -> Mesh:
         """Return the mesh with its nodes moved.
 
         Parameters

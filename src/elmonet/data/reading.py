@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elmonet.data.assembly import as_images, assemble, flat_rows, number_rows
 from elmonet.data.dataset import OperatorData
@@ -35,11 +36,11 @@ _BLOCK_BYTES = 1 << 26  # read at a time to describe an array
 def read(
     source: Any,
     *,
-    input: Any = None,
-    output: Any = None,
-    points: Any = None,
-    sensors: Any = None,
-    index: Any = None,
+    input: str | Sequence[str] | None = None,
+    output: str | Sequence[str] | None = None,
+    points: str | Sequence[str] | ArrayLike | None = None,
+    sensors: str | Sequence[str] | ArrayLike | None = None,
+    index: str | None = None,
     transpose: bool = False,
     max_bytes: int | str | None = None,
     table: Any = None,
@@ -94,7 +95,13 @@ def read(
     OperatorData 'heat': 5 functions
       u (N, 8) -> s (N, 3) at 3 points in 1-D (y)
     """
-    names = {"input": input, "output": output, "points": points, "sensors": sensors, "index": index}
+    names: dict[str, Any] = {
+        "input": input,
+        "output": output,
+        "points": points,
+        "sensors": sensors,
+        "index": index,
+    }
     names |= {"table": table, "bad_runs": bad_runs}
     data, roles = read_with_roles(source, transpose=transpose, max_bytes=max_bytes, **names)
     if roles.doubt:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from elmonet.checks import coordinates, finite, plain
 from elmonet.data.lazy import load
@@ -71,7 +73,7 @@ class Scattered:
         return values
 
     @classmethod
-    def of(cls, values: Any, points: Any) -> Self:
+    def of(cls, values: Sequence[ArrayLike] | None, points: Sequence[ArrayLike]) -> Self:
         """Build scattered outputs from lists with one entry per function.
 
         Parameters
@@ -95,18 +97,18 @@ class Scattered:
             raise InputError(
                 f"there are values of {len(values)} functions and points of {len(points)}: give both."
             )
-        values = [load(plain(v)).astype(float) for v in values]
-        for i, (v, p) in enumerate(zip(values, each, strict=True)):
+        rows = [load(plain(v)).astype(float) for v in values]
+        for i, (v, p) in enumerate(zip(rows, each, strict=True)):
             if len(v) != len(p):
                 raise InputError(f"function {i} has {len(v)} values and {len(p)} points.")
-        return cls(index, np.concatenate(each), np.concatenate(values))
+        return cls(index, np.concatenate(each), np.concatenate(rows))
 
     @property
     def n_functions(self) -> int:
         """Number of functions: one more than the largest index."""
         return int(self.index.max()) + 1
 
-    def of_functions(self, rows: Any) -> Self:
+    def of_functions(self, rows: ArrayLike | slice) -> Self:
         """Return the values of some functions, numbered from 0 in the order of `rows`.
 
         Parameters
@@ -133,7 +135,7 @@ class Scattered:
         return f"{len(self)} {what} of {plural(n, 'function')}, at points in {d}-D"
 
 
-def resample(values: Any, sensors: Any, new_sensors: Any) -> np.ndarray:
+def resample(values: Sequence[ArrayLike], sensors: Sequence[ArrayLike], new_sensors: ArrayLike) -> np.ndarray:
     """Interpolate input functions that each have their own sensors to common sensors.
 
     Uses splines on grids, and radial basis functions elsewhere. If a common sensor lies outside the bounding

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet.checks import Functions
+from elmonet.checks import Functions, FunctionValues
 from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.lazy import is_dask
 from elmonet.data.mesh import Mesh
@@ -33,6 +33,7 @@ from elmonet.forms.training import require_same_index
 from elmonet.inversion import Posterior
 from elmonet.metrics import expected_relative_errors
 from elmonet.parts import NotFittedError
+from elmonet.prior import Prior
 from elmonet.sensitivity import Sensitivity
 from elmonet.store import write
 from elmonet.uncertainty.calibration import Calibration, calibration_of
@@ -65,7 +66,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return_std: bool = False,
         derivative: Sequence[int] | None = None,
         start: ArrayLike | None = None,
-    ) -> Any:
+    ) -> FunctionValues:
         """Predict output functions, at the training points or at others.
 
         Warns of inputs unlike the training inputs (`ExtrapolationWarning`).
@@ -127,7 +128,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         *,
         sensors: ArrayLike | None = None,
         start: ArrayLike | None = None,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[FunctionValues, FunctionValues]:
         """Return error bars around `predict`.
 
         They come from residuals of training functions that were left out or held out, and are wider for
@@ -186,7 +187,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
 
     # Derivatives by the inputs
 
-    def jvp(self, X: Functions, dX: Functions, points: ArrayLike | Mesh | None = None) -> Any:
+    def jvp(self, X: Functions, dX: Functions, points: ArrayLike | Mesh | None = None) -> FunctionValues:
         """Return the change of the predictions for a small change of the inputs: ``J(X) dX``, exactly.
 
         J is never formed; it costs about two predictions.
@@ -208,7 +209,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return derivatives.jvp(self, self._fitted(), X, dX, points)
 
-    def vjp(self, X: Functions, ds: Functions, points: ArrayLike | Mesh | None = None) -> Any:
+    def vjp(self, X: Functions, ds: Functions, points: ArrayLike | Mesh | None = None) -> FunctionValues:
         """Return the gradient of ``sum(ds * predict(X))`` by the inputs: ``J(X)' ds``, exactly.
 
         J is never formed; it costs about two predictions. For a loss of predictions, `ds` is its gradient by
@@ -230,7 +231,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         """
         return derivatives.vjp(self, self._fitted(), X, ds, points)
 
-    def jacobian(self, X: Functions, points: ArrayLike | Mesh | None = None) -> Any:
+    def jacobian(self, X: Functions, points: ArrayLike | Mesh | None = None) -> FunctionValues:
         """Return the derivatives of all outputs by all inputs; for small ones, else see `jvp` and `vjp`.
 
         Parameters
@@ -388,7 +389,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         points: ArrayLike | Mesh | None = None,
         *,
         noise: Functions,
-        prior: Any = None,
+        prior: Prior | None = None,
         n_samples: int = 1000,
         random_state: int | np.random.Generator | None = None,
     ) -> Posterior:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
 
 from elmonet.checks import Functions, choice, coordinates, outputs, owned
 from elmonet.data.dataset import OperatorData
@@ -16,6 +18,7 @@ from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.estimators.base import OperatorEstimator
 from elmonet.estimators.saving import deeponet_from_store, deeponet_to_store
+from elmonet.features.base import FeatureMap
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.fitted_operator import FittedOperator
 from elmonet.fitting.in_memory import Reused, fit_training
@@ -25,6 +28,7 @@ from elmonet.fitting.streamed import BlockFit, fit_stored
 from elmonet.forms.components import by_name
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import ScatteredForm
+from elmonet.forms.parts import InputPart
 from elmonet.forms.training import (
     Training,
     place_points,
@@ -35,7 +39,7 @@ from elmonet.forms.training import (
 )
 from elmonet.forms.transforms import Affine
 from elmonet.parts import NotFittedError
-from elmonet.solve import Solution
+from elmonet.solve import Solution, Solver
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.novelty import TrainingRecord
 
@@ -115,17 +119,17 @@ class ELMDeepONet(OperatorEstimator):
 
     def __init__(
         self,
-        branch: Any = None,
-        trunk: Any = None,
-        solver: Any = None,
+        branch: FeatureMap | TransformerMixin | None = None,
+        trunk: FeatureMap | TransformerMixin | None = None,
+        solver: Solver | None = None,
         *,
         scale_inputs: bool = True,
         log_inputs: bool | dict[str, bool] = False,
         log_outputs: bool = False,
         missing: str = "raise",
-        lift: Any = None,
-        parts: Any = None,
-        metric: Any = None,
+        lift: Callable[..., np.ndarray] | None = None,
+        parts: Sequence[InputPart] | None = None,
+        metric: ArrayLike | None = None,
         points: ArrayLike | Mesh | None = None,
         random_state: int | np.random.Generator | None = None,
         error_bars: type[ErrorBars] | None = None,
@@ -209,8 +213,8 @@ class ELMDeepONet(OperatorEstimator):
             X, y = first
             return self._block_fit(understand(self, X, y, points, sensors=sensors), scale, sample)
 
-        settings = {"branch": self.branch, "scale": bool(self.scale_inputs)}
-        self._blocks, model = fit_stored(begin, X, y, **settings, **how)
+        scale_inputs = bool(self.scale_inputs)
+        self._blocks, model = fit_stored(begin, X, y, branch=self.branch, scale=scale_inputs, **how)
         return self._adopt(model)._warned()
 
     def partial_fit(
@@ -310,12 +314,12 @@ class ELMDeepONet(OperatorEstimator):
         return self.solution_.W
 
     @property
-    def branch_(self) -> Any:
+    def branch_(self) -> FeatureMap | Any:
         """The fitted feature map of input functions."""
         return self.operator_.branch
 
     @property
-    def trunk_(self) -> Any:
+    def trunk_(self) -> FeatureMap | Any:
         """The fitted feature map of points."""
         return self.operator_.trunk
 

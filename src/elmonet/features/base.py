@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmonet.checks import functions, positive_integer
@@ -49,7 +50,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if cls._write is not FeatureMap._write:  # concrete
             register(cls)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Record the shape of X, and learn from X and y if the map does.
 
         Parameters
@@ -63,7 +64,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self._fit(functions(self, X, reset=True), y)
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> np.ndarray:
         """Fit to X and y, and return the features of X.
 
         Parameters
@@ -76,7 +77,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self._fit_transform(functions(self, X, reset=True), y)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the features of X.
 
         Parameters
@@ -90,7 +91,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         require_fitted(self, "dtype_")
         return self._features(functions(self, X, reset=False).astype(self.dtype_, copy=False))
 
-    def derivative(self, X: Any, orders: Any) -> np.ndarray:
+    def derivative(self, X: ArrayLike, orders: Sequence[int]) -> np.ndarray:
         """Return exact derivatives of the features at points X, in double precision.
 
         Parameters
@@ -111,7 +112,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         X = X.reshape(len(X), -1)
         return self._jet(Jet.coordinates(X, checked_orders(orders, X.shape[1]))).derivative()
 
-    def zero_on_boundary(self, sides: Any = None) -> FeatureMap:
+    def zero_on_boundary(self, sides: Sequence[tuple[int, str]] | None = None) -> FeatureMap:
         """Return this trunk masked to vanish on the bounding box of the training points; see `Masked`.
 
         Parameters

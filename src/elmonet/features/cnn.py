@@ -49,7 +49,7 @@ class CNN(RandomMap):
         scale: float = 1.0,
         *,
         shape: tuple[int, ...] | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.width = width
         self.channels = channels

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from elmonet.checks import choice
@@ -47,11 +48,11 @@ class Concat(FeatureMap, _BaseComposition):
     5
     """
 
-    def __init__(self, maps: Any = ()):
+    def __init__(self, maps: Sequence[tuple[str, FeatureMap | TransformerMixin]] = ()):
         self.maps = maps
 
     @classmethod
-    def of(cls, *parts: Any) -> Concat:
+    def of(cls, *parts: FeatureMap | TransformerMixin) -> Concat:
         """Return the concatenation of `parts`, named after their classes; concatenations are flattened."""
         flat = []
         for part in parts:
@@ -235,8 +236,13 @@ class Several(Concat):
     (2, 5)
     """
 
-    def __init__(self, maps: Any = (), combine: str = "concat", shapes: Any = None):
-        self.maps = list(maps.items()) if isinstance(maps, dict) else maps
+    def __init__(
+        self,
+        maps: Mapping[str, FeatureMap] | Sequence[tuple[str, FeatureMap]] = (),
+        combine: str = "concat",
+        shapes: Sequence[tuple[int, ...]] | None = None,
+    ):
+        self.maps = list(maps.items()) if isinstance(maps, Mapping) else maps
         self.combine = combine
         self.shapes = shapes
 
@@ -262,7 +268,7 @@ class Several(Concat):
         self._derive_inputs()
 
     def _derive_inputs(self) -> None:
-        self.shapes_ = [tuple(int(n) for n in shape) for shape in self.shapes]
+        self.shapes_ = [tuple(int(n) for n in shape) for shape in self.shapes or ()]
         self._inputs = np.cumsum([0] + [prod(shape) for shape in self.shapes_])
 
     def _fit_members(self, X: np.ndarray, y: Any) -> list[np.ndarray | None]:

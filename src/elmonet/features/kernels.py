@@ -86,7 +86,7 @@ class InfiniteWidth(FeatureMap):
         patch: int | None = None,
         smooth: float | None = None,
         landmarks: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.kernel = kernel
         self.scale = scale

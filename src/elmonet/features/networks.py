@@ -159,7 +159,7 @@ class SLFN(RandomMap):
         *,
         distribution: str = "uniform",
         bias: float | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.width = width
         self.activation = activation
@@ -219,7 +219,7 @@ class MLP(RandomMap):
         activation: str = "relu",
         scale: float = 1.0,
         *,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.width = width
         self.depth = depth

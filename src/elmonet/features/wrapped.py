@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import TransformerMixin, clone
 
 from elmonet.description import Graph
 from elmonet.errors import ExtrapolationWarning, InputError
@@ -29,7 +30,7 @@ _ENDS = ("low", "high")
 class _Wrapper(FeatureMap):
     """A map around another one; the fitted copies of that are `members_`."""
 
-    def __init__(self, trunk: Any = None):
+    def __init__(self, trunk: FeatureMap | TransformerMixin | None = None):
         self.trunk = trunk
 
     @property
@@ -149,7 +150,12 @@ class Masked(_Wrapper):
 
     sees_given_points = True
 
-    def __init__(self, trunk: Any = None, mask: Any = "box", sides: Any = None):
+    def __init__(
+        self,
+        trunk: FeatureMap | TransformerMixin | None = None,
+        mask: str | Callable[[np.ndarray], np.ndarray] = "box",
+        sides: Sequence[tuple[int, str]] | None = None,
+    ):
         self.trunk = trunk
         self.mask = mask
         self.sides = sides
@@ -241,7 +247,7 @@ class Masked(_Wrapper):
     def _sides(self, d: int) -> list[tuple[int, str]]:
         if self.sides is None:
             return [(axis, end) for axis in range(d) for end in _ENDS]
-        sides = [tuple(side) for side in self.sides]
+        sides = [(side[0], side[1]) if len(side) == 2 else side for side in self.sides]
         for side in sides:
             if len(side) != 2 or side[0] not in range(d) or side[1] not in _ENDS:
                 raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from time import perf_counter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,10 +40,13 @@ from elmonet.layered.rollout import rollout
 from elmonet.layered.settings import LayerSettings
 from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.parts import NotFittedError
-from elmonet.progress import progress_bar
+from elmonet.progress import Progress, progress_bar
 from elmonet.store import digest
 from elmonet.uncertainty.error_estimate import restored_estimate, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
+
+if TYPE_CHECKING:
+    from elmonet.auto.model import AutoELMDeepONet
 
 _FIRST = "first."  # prefix of the first model's arrays
 
@@ -85,13 +88,13 @@ class LayeredELMDeepONet(OperatorEstimator):
 
     def __init__(
         self,
-        first: Any = None,
+        first: ELMDeepONet | AutoELMDeepONet | str | tuple[ELMDeepONet | str, ...] | None = None,
         layers: int | None = None,
         width: int | None = None,
         *,
         periodic: bool | None = None,
         time_budget: float | None = None,
-        progress: Any = False,
+        progress: bool | Progress = False,
         random_state: int | np.random.Generator | None = None,
     ):
         self.first = first

@@ -37,7 +37,7 @@ from elmonet.marching.forms import RecordInputs, find_records
 from elmonet.marching.records import Records
 from elmonet.marching.step import Settings, Step
 from elmonet.parts import NotFittedError
-from elmonet.progress import progress_bar
+from elmonet.progress import Progress, progress_bar
 from elmonet.store import digest
 from elmonet.uncertainty.error_estimate import restored_estimate, stored_interval
 from elmonet.uncertainty.novelty import TrainingRecord
@@ -87,11 +87,11 @@ class MarchingELMDeepONet(OperatorEstimator):
 
     def __init__(
         self,
-        memory: Any = None,
+        memory: int | tuple[int, int] | None = None,
         feedback: bool | None = None,
         *,
         time_budget: float | None = None,
-        progress: Any = False,
+        progress: bool | Progress = False,
         random_state: int | np.random.Generator | None = None,
     ):
         self.memory = memory

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
+from numpy.typing import ArrayLike
 
 from elmonet.checks import coordinates
 from elmonet.errors import InputError
@@ -172,9 +173,9 @@ class Domain:
 
     def __init__(
         self,
-        inside: Any,
-        boundary: Mapping[str, Any],
-        normals: Mapping[str, Any] | None = None,
+        inside: ArrayLike,
+        boundary: Mapping[str, ArrayLike],
+        normals: Mapping[str, ArrayLike] | None = None,
         names: str | None = None,
     ):
         self._inside = coordinates(inside)

@@ -21,6 +21,7 @@ from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
 from elmonet.physics.inference import Correction, Measurements, correct, find_constants
 from elmonet.physics.march import Resolution, SpectralSolution, march
+from elmonet.progress import Progress
 from elmonet.summary import Fact, in_lines, percent, plural
 
 _DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
@@ -151,12 +152,12 @@ class PDE:
 
     def solved(
         self,
-        u: Any,
-        sensors: Any,
-        points: Any = None,
+        u: Functions,
+        sensors: ArrayLike,
+        points: ArrayLike | None = None,
         *,
-        data: Any = None,
-        progress: Any = None,
+        data: OperatorData | None = None,
+        progress: Progress | None = None,
         until: float = np.inf,
     ) -> SolvedPairs:
         """Solve the equation as `solve` does, use data beside it, and tell how it went.

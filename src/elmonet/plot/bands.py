@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from elmonet.checks import Functions
+from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.plot.axes import (
     BLUE,
@@ -31,20 +36,22 @@ from elmonet.uncertainty.calibration import Calibration
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from elmonet.estimators.base import OperatorEstimator
+
 _PLOTS = ("plot.band", "plot.band_field")
 _OTHERWISE = "Ask model.interval at points on a line or a plane, and draw that."
 
 
 def band(
-    model: Any,
-    u: Any,
-    s: Any = None,
+    model: OperatorEstimator,
+    u: Functions,
+    s: Functions | Scattered | None = None,
     index: int = 0,
     ax: Axes | None = None,
     *,
     coverage: float = 0.9,
     of: str = "function",
-    points: Any = None,
+    points: ArrayLike | Mesh | None = None,
     component: str | int | None = None,
 ) -> Axes:
     """Draw the prediction of one function on a line with its band, and the truth if it is known.
@@ -72,15 +79,15 @@ def band(
 
 
 def band_field(
-    model: Any,
-    u: Any,
-    s: Any = None,
+    model: OperatorEstimator,
+    u: Functions,
+    s: Functions | Scattered | None = None,
     index: int = 0,
-    axes: Any = None,
+    axes: Axes | Sequence[Axes] | np.ndarray | None = None,
     *,
     coverage: float = 0.9,
     of: str = "function",
-    points: Any = None,
+    points: ArrayLike | Mesh | None = None,
     component: str | int | None = None,
 ) -> np.ndarray:
     """Draw the prediction of one function on a plane, the half-width of its band, and the error if known.

@@ -30,6 +30,8 @@ from elmonet.summary import plural
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from elmonet.estimators.base import OperatorEstimator
+
 _ROW_HEIGHT = 0.27  # inches
 _MIN_ROW_HEIGHT = 11.0  # points
 _TITLE_AND_LEGEND = 70.0  # their height in points
@@ -37,7 +39,9 @@ _SETTINGS = re.compile(r"\([^()]*\)")  # such as (0.1, width 500)
 _SMALLEST_ERROR = 1e-17  # drawn instead of zero, which has no logarithm
 
 
-def leaderboard(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
+def leaderboard(
+    model: OperatorEstimator | list[dict[str, Any]], ax: Axes | None = None, *, most: int = 12
+) -> Axes:
     """Draw the errors of all candidates of an automatic search, and mark the chosen one.
 
     Each row is a kind of branch, the best on top. Its dots are the variants that were tried: scales, widths,
@@ -122,7 +126,7 @@ def _draw_rows(ax: Axes, rows: list[list[dict[str, Any]]], chosen: dict[str, Any
     ax.set_axisbelow(True)
 
 
-def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
+def ridge_path(model: OperatorEstimator, ax: Axes | None = None) -> Axes:
     """Draw the selection criterion against alpha, and mark the chosen alpha.
 
     Parameters
@@ -161,7 +165,7 @@ def ridge_path(model: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def relevance(model: Any, ax: Axes | None = None) -> Axes:
+def relevance(model: OperatorEstimator | InputForm, ax: Axes | None = None) -> Axes:
     """Draw how much each part of the inputs matters to a model, or where along the sensors a function does.
 
     Parameters
@@ -207,7 +211,7 @@ def relevance(model: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def suspects(model: Any, ax: Axes | None = None, *, most: int = 12) -> Axes:
+def suspects(model: OperatorEstimator | Suspects, ax: Axes | None = None, *, most: int = 12) -> Axes:
     """Draw the residual of every training pair, and mark those that contradict the rest.
 
     Parameters

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
 
-from elmonet.checks import positive_integer
+from elmonet.checks import Functions, positive_integer
 from elmonet.data import OperatorData
 from elmonet.data.mesh import Mesh
+from elmonet.data.scattered import Scattered
 from elmonet.errors import InputError
 from elmonet.forms.inputs import rows_of
 from elmonet.metrics import relative_l2
@@ -31,8 +35,10 @@ from elmonet.summary import plural
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from elmonet.estimators.base import OperatorEstimator
 
-def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None = None) -> Axes:
+
+def prediction(model: RegressorMixin, data: OperatorData, index: int = 0, ax: Axes | None = None) -> Axes:
     """Draw the truth and the prediction of one test function on a line.
 
     Parameters
@@ -55,7 +61,12 @@ def prediction(model: Any, data: OperatorData, index: int = 0, ax: Axes | None =
     return compare_on_line(data.points, truth, predicted, name, data.axes, inputs, ax)
 
 
-def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> np.ndarray:
+def field(
+    model: RegressorMixin,
+    data: OperatorData,
+    index: int = 0,
+    axes: Axes | Sequence[Axes] | np.ndarray | None = None,
+) -> np.ndarray:
     """Draw the truth, the prediction and their difference for one test function on a plane or a mesh.
 
     Truth and prediction share their colours. Values on a grid are drawn as cells, white where there is none;
@@ -88,14 +99,14 @@ def field(model: Any, data: OperatorData, index: int = 0, axes: Any = None) -> n
 
 
 def vectors(
-    model: Any,
-    u: Any,
-    s: Any = None,
+    model: OperatorEstimator,
+    u: Functions,
+    s: Functions | Scattered | None = None,
     index: int = 0,
-    axes: Any = None,
+    axes: Axes | Sequence[Axes] | np.ndarray | None = None,
     *,
     name: str,
-    points: Any = None,
+    points: ArrayLike | Mesh | None = None,
 ) -> np.ndarray:
     """Draw a vector field on a plane or a mesh: its length by colour, and arrows.
 
@@ -152,7 +163,7 @@ def _in_picture_vectors(vectors: np.ndarray, points: np.ndarray, flat: np.ndarra
     return vectors if np.array_equal(points, flat) else vectors[:, ::-1]
 
 
-def parity(truth: Any, predicted: Any, ax: Axes | None = None) -> Axes:
+def parity(truth: ArrayLike, predicted: ArrayLike, ax: Axes | None = None) -> Axes:
     """Draw predicted against true values.
 
     Parameters
@@ -230,7 +241,7 @@ def compare_on_plane(
     predicted: np.ndarray,
     name: str,
     names: tuple[str, ...] | None = None,
-    axes: Any = None,
+    axes: Axes | Sequence[Axes] | np.ndarray | None = None,
     mesh: Mesh | None = None,
     label: str = "",
 ) -> np.ndarray:

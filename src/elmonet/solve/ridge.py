@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError
 
 from elmonet.checks import choice, number, positive_integer
@@ -60,7 +61,14 @@ class Ridge(Solver):
     (True, True)
     """
 
-    def __init__(self, alpha: Any = "loo", *, alphas: Any = None, penalty: str = "C", sums: str = "auto"):
+    def __init__(
+        self,
+        alpha: float | str = "loo",
+        *,
+        alphas: ArrayLike | None = None,
+        penalty: str = "C",
+        sums: str = "auto",
+    ):
         self.alpha = alpha
         self.alphas = alphas
         self.penalty = penalty
@@ -118,7 +126,9 @@ class Ridge(Solver):
         if problem.is_zero():
             return problem.zero_solution()
         penalty = problem.span.penalty() if self.penalty == "W" else np.ones((1, 1))
-        path = _InMemoryPath(problem, penalty, by=self.alpha if alpha is None else "loo", factors=factors)
+        path = _InMemoryPath(
+            problem, penalty, by=str(self.alpha) if alpha is None else "loo", factors=factors
+        )
         if isinstance(candidates, int):
             if svd and min(problem.B.shape) <= _MAX_SVD_SIDE:
                 path.fine(0.0)
@@ -142,7 +152,7 @@ class Ridge(Solver):
         if self.alphas is None or np.ndim(self.alphas) == 0:
             count = _N_ALPHAS if self.alphas is None else self.alphas
             return None, positive_integer(count, "alphas", 2)
-        given = np.unique([number(a, "each of alphas", strict=True) for a in self.alphas])
+        given = np.unique([number(a, "each of alphas", strict=True) for a in np.ravel(self.alphas).tolist()])
         if given.size == 0:
             raise InputError("alphas must hold at least one number, got an empty list.")
         return None, given
