@@ -397,11 +397,14 @@ class Search:
         return list(dict.fromkeys([*close, *finer, *rivals]))
 
     def _try(self, pairs: Iterable[tuple[int, Candidate]], functions: int) -> None:
-        """Try pairs of transform and candidate that were not tried yet."""
+        """Try pairs of transform and candidate that were not tried yet, while there is time."""
+        if self._started and perf_counter() > self.deadline:  # no data are transformed for nothing
+            return
         known = {(trial.transform, trial.candidate) for trial in self.trials if trial.functions == functions}
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        for transform in {transform for transform, _ in new}:
-            _ = self.data(transform, functions).modes  # computed before threads ask for it
+        if self.n_jobs != 1:
+            for transform in {transform for transform, _ in new}:
+                _ = self.data(transform, functions).modes  # computed before threads ask for it
         # A metric, or an amplitude that is split off, leaves no image.
         flat = {transform for transform, _ in new if self.data(transform, functions).Z.ndim == 2}
         new = [
