@@ -358,10 +358,10 @@ class Search:
     def _refine(self, best: Trial) -> None:
         """Try scales around that of a trial, on its functions, towards the least error.
 
-        Where a trial takes long, or a later round refines again, the first that gains nothing is the last.
+        Where a trial takes long, and between the first round and the last, the first that gains nothing ends it.
         The first goes to the side where the error rose more slowly in the first round.
         """
-        quick = best.functions > _SLOW_ROUND or best.functions < len(self.X)
+        quick = best.functions > _SLOW_ROUND or self.rounds[0] < best.functions < len(self.X)
         first = self.rounds[0] if best.functions > self.rounds[0] else 0
         before = [t for t in self.trials if t.kind == best.kind and t.functions == first]
         down = bool(before) and falls_downwards(
