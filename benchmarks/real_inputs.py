@@ -7,11 +7,12 @@ Rivals see all parts side by side, standardised, with logarithms of positive num
 more than a hundred, which is what a careful user would begin with. They predict the outputs' principal
 components: kernel ridge (scikit-learn, grid search), a Gaussian process with a scale for each column,
 gradient-boosted trees, and SMT's kriging and PyApprox's kernel operator if they can be imported. Written to
-benchmarks/results/real_inputs.json.
+benchmarks/results/real_inputs.json. CPU seconds stand beside seconds, which a busy machine makes longer.
 """
 
 import argparse
 import json
+import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -202,13 +203,15 @@ METHODS = {
 def measure(name, method, folder):
     u, s, v, r, x = SETS[name]() if name in SETS else of_file(folder, name, **FILES[name])
     row = {"dataset": name, "method": method, "functions": len(s)}
+    before = time.process_time()
     try:
         seconds, (predicted, expected) = timed(partial(METHODS[method], u, s, v, x))
     except Skipped as reason:
         return row | {"skipped": str(reason)}
     errors = np.linalg.norm(predicted - r, axis=1) / np.linalg.norm(r, axis=1)
     row |= {"error": float(errors.mean()), "quantile_95": float(np.quantile(errors, 0.95))}
-    return row | {"expected_error": expected, "seconds": seconds, "peak_gib": peak_gib()}
+    times = {"seconds": seconds, "cpu_seconds": time.process_time() - before}
+    return row | {"expected_error": expected, **times, "peak_gib": peak_gib()}
 
 
 def main():

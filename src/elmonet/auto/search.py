@@ -358,10 +358,10 @@ class Search:
     def _refine(self, best: Trial) -> None:
         """Try scales around that of a trial, on its functions, towards the least error.
 
-        Where a trial takes long, or a later round refines again, the first that gains nothing is the last.
+        Where a trial takes long, and between the first round and the last, the first that gains nothing ends it.
         The first goes to the side where the error rose more slowly in the first round.
         """
-        quick = best.functions > _SLOW_ROUND or best.functions < len(self.X)
+        quick = best.functions > _SLOW_ROUND or self.rounds[0] < best.functions < len(self.X)
         first = self.rounds[0] if best.functions > self.rounds[0] else 0
         before = [t for t in self.trials if t.kind == best.kind and t.functions == first]
         down = bool(before) and falls_downwards(
@@ -397,11 +397,14 @@ class Search:
         return list(dict.fromkeys([*close, *finer, *rivals]))
 
     def _try(self, pairs: Iterable[tuple[int, Candidate]], functions: int) -> None:
-        """Try pairs of transform and candidate that were not tried yet."""
+        """Try pairs of transform and candidate that were not tried yet, while there is time."""
+        if self._started and perf_counter() > self.deadline:  # no data are transformed for nothing
+            return
         known = {(trial.transform, trial.candidate) for trial in self.trials if trial.functions == functions}
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-        for transform in {transform for transform, _ in new}:
-            _ = self.data(transform, functions).modes  # computed before threads ask for it
+        if self.n_jobs != 1:
+            for transform in {transform for transform, _ in new}:
+                _ = self.data(transform, functions).modes  # computed before threads ask for it
         # A metric, or an amplitude that is split off, leaves no image.
         flat = {transform for transform, _ in new if self.data(transform, functions).Z.ndim == 2}
         new = [
