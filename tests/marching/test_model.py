@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from elmonet import (
     AutoELMDeepONet,
@@ -207,7 +208,7 @@ def test_a_coarser_step_of_noisy_oversampled_records():
 
 
 def test_a_coarser_step_is_chosen(tmp_path):
-    data = problems.duffing(12, 5, seed=7, n_steps=300, noise=0.03)
+    data = problems.duffing(10, 5, seed=7, n_steps=160, noise=0.03)
     model = MarchingELMDeepONet(feedback=True, random_state=0).fit(data.u_train, data.s_train, data.points)
     assert "time steps apart" in model.step_
     assert "steps apart" in model.leaderboard_[0]["branch"]
@@ -301,6 +302,28 @@ def test_left_out_errors_are_those_of_refits():
         assert held.errors[i] == pytest.approx(
             np.linalg.norm(np.array(run) - s[i]) / np.linalg.norm(s[i]), rel=1e-4
         )
+
+
+def smoothed(u):
+    """Return s(k) = 0.9 s(k-1) + 0.2 u(k), from rest."""
+    return lfilter([0.2], [1, -0.9], u)
+
+
+def test_records_of_200_to_5000_steps():
+    rng = np.random.default_rng(0)
+    u = [rng.normal(size=end) for end in np.linspace(200, 5000, 12).astype(int)]
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, [smoothed(one) for one in u])
+    new = rng.normal(size=8000)
+    np.testing.assert_allclose(model.predict([new])[0], smoothed(new), rtol=0, atol=1e-6)
+
+
+def test_one_long_record():
+    """Stretches of it are left out, so that runs begin from known values."""
+    u = np.random.default_rng(0).normal(size=200_000)
+    s = smoothed(u)
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    run = model.predict(u[50_000:55_000], start=s[50_000:50_001])
+    np.testing.assert_allclose(run, s[50_000:55_000], rtol=0, atol=1e-6)
 
 
 def test_records_on_disk_are_read_in_blocks(tmp_path):
