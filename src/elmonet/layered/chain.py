@@ -17,7 +17,7 @@ from elmonet.metrics import function_norms, output_sizes, reference_norms, relat
 _HELD_OUT_SHARE = 0.15  # of the functions
 _MIN_FUNCTIONS = 8
 _GAIN = 0.98  # error after a layer, relative to before: one that gains less is the last
-_LEAST_GAIN = 0.03  # of the error before all layers: one that smooths and gains less is the last, too
+_LEAST_GAIN = 0.02  # of the error before all layers: one that smooths and gains less is the last, too
 _SCOUT = 8  # times narrower than a layer, fitted at half the points: whether the layer is worth its time
 _HOPELESS = 1.0  # error of a scout, relative to before, that ends the chain
 

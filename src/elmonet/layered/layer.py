@@ -178,7 +178,8 @@ def fit_layer(
         return sum(float(np.sum((t - coefficients.T @ phi) ** 2)) for phi, t in held_rows)
 
     coefficients, alpha = choose_ridge(total, error)
-    return Layer(features, coefficients, alpha, images, total.rounding(coefficients) < _ROUNDING)
+    single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
+    return Layer(features, coefficients, alpha, images, single)
 
 
 @dataclass

@@ -53,13 +53,14 @@ class Windows:
                 places = np.ravel_multi_index(tuple(points + offset[:, None]), padded.shape[1:])
                 np.take(flat, places, axis=1, out=own, mode="clip")
             return out
-        shifted: dict[tuple[float, ...], np.ndarray] = {}
-        for own, offset in zip(out, offsets, strict=True):
-            if self.aligned:
-                first = self.margin + np.round(offset * self.ratio).astype(int)
+        if self.aligned:
+            starts = (self.margin + np.round(offsets * self.ratio).astype(int)).tolist()
+            for own, first in zip(out, starts, strict=True):
                 box = tuple(slice(a, a + m) for a, m in zip(first, shape, strict=True))
                 own.reshape(n, *shape)[...] = padded[(slice(None), *box)]
-                continue
+            return out
+        shifted: dict[tuple[float, ...], np.ndarray] = {}
+        for own, offset in zip(out, offsets, strict=True):
             moved, key = padded, tuple[float, ...]()
             for axis, o in enumerate(offset):  # shifts along the first axes are shared by many offsets
                 key = (*key, float(o))
