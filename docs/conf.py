@@ -28,6 +28,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
+html_sidebars = {name: [] for name in ("command-line", "changelog", "contributing")}  # no pages below them
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -73,6 +74,8 @@ copybutton_prompt_is_regexp = True
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/used",  # which examples use a class, for the API pages
+    "doc_module": ("elmonet",),
     "filename_pattern": r"\.py$",
     "within_subsection_order": "scripts.sphinx_site.GalleryOrder",
     "capture_repr": (),

@@ -8,13 +8,13 @@ from elmonet.cli import app
 
 INTRODUCTION = """# Command line
 
-Each verb calls a few public functions, so that what a shell does, Python does too. `elmonet VERB --help`
+Each command calls public functions only, so everything can be done in Python as well. `elmonet VERB --help`
 shows the same as this page. `--json` prints one JSON object for scripts instead of words.
 
 Exit codes: 0, it worked; 1, something in the data, files or settings is wrong, and the message says what to
 do; 2, the call itself is wrong.
 
-| verb | what it does |
+| command | what it does |
 |---|---|
 """
 

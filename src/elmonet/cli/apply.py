@@ -40,7 +40,7 @@ def export(
 ) -> None:
     """Write a model for other programs: ONNX, C (also for Fortran), MATLAB, FMU, or a page to draw on.
 
-    The points of the outputs are fixed in the file. Nothing of elmonet is needed to use it. A page (.html) is
+    The points of the outputs are fixed in the file. It can be used without elmonet. A page (.html) is
     one file for any browser: inputs are drawn, painted or set, and the prediction follows.
 
     **Examples**
@@ -99,7 +99,8 @@ def invert(
 ) -> None:
     """Find the input behind measurements of an output, with bands.
 
-    The file holds one array, or one of each measured component by name. NaN is not measured.
+    The file holds one array, or one of each measured component by name. NaN marks values that were
+    not measured.
 
     **Examples**
 
@@ -151,14 +152,14 @@ def sensitivity(
     points: _Points = None,
     n: Annotated[int, typer.Option("-n", min=64, help="Points of each sample.", metavar="N")] = 4096,
     directions: Annotated[
-        int, console.option("Principal directions of functions to look at by themselves.", "N", min=0)
+        int, console.option("Principal directions of functions that get their own indices.", "N", min=0)
     ] = 3,
     seed: Annotated[int, console.seed_option("Seed of the sample.")] = 0,
     json: Annotated[
         bool, console.json_option("first, total, low, high, surrogate_error, evaluations")
     ] = False,
 ) -> None:
-    """Tell which inputs the outputs of a model are sensitive to: Sobol indices with bands.
+    """Compute how sensitive the outputs are to each input: Sobol indices with bands.
 
     Inputs vary like the training inputs, independently of each other.
 

@@ -43,8 +43,8 @@ def compare(
     """Compare the errors of saved models on the same functions.
 
     Shows for each model the mean and the largest relative error, its expected error, the seconds for all
-    predictions and the size of its file. Then which model is better, on how many functions, and by how much,
-    with the standard error of the difference. If the file has test functions, these are used.
+    predictions and the size of its file. Then it says which model is better, on how many functions, and by
+    how much, with the standard error of the difference. If the file has test functions, these are used.
 
     **Examples**
 

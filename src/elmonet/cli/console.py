@@ -45,7 +45,7 @@ def json_option(keys: str) -> Any:
 
 
 def _name(flag: str, help: str) -> Any:
-    return typer.Option(flag, help=help, metavar="NAME", show_default="guessed")
+    return typer.Option(flag, help=help, metavar="NAME", show_default="inferred")
 
 
 ModelFile = Annotated[Path, typer.Argument(help="Model file, from elmonet fit.", metavar="MODEL")]

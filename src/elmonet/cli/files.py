@@ -271,7 +271,7 @@ def convert(
 ) -> None:
     """Convert a file of functions, or many, to one file of another kind.
 
-    Names and units are kept, and a note in the file says what is what, so that it is read without a guess.
+    Names and units are kept, and a note in the file says what is what, so that it is read back as it was.
 
     **Examples**
 

@@ -111,7 +111,7 @@ def fit(
     with the smallest error is saved. With --width, --activation or --scale there is no search: the features
     are random as given, and only the strength of the ridge is chosen. The same holds with --memory,
     --checkpoint or --workers: then the file is read in blocks. With --checkpoint, a fit in blocks that was
-    stopped continues where it was. A large file is always read in blocks: the search sees a sample of it, and
+    interrupted continues. A large file is always read in blocks: the search sees a sample of it, and
     what it chooses is fitted to all functions.
 
     **Examples**

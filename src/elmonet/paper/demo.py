@@ -19,7 +19,7 @@ from elmonet.paper import measure
 from elmonet.paper.figures import BLUE, ORANGE
 from elmonet.paper.models import PROBLEMS, SHORT, printed_row
 from elmonet.paper.tables import TITLES, Table, cell, percent
-from elmonet.plot.axes import bare
+from elmonet.plot.axes import bare, few_numbers_on_logarithms
 from elmonet.plot.fields import coloured
 from elmonet.progress import Progress
 from elmonet.reporting.figures import drawn, require_pictures
@@ -137,6 +137,8 @@ def _ignore_progress(fraction: float) -> None:
     """Ignore the progress of a step of a few seconds."""
 
 
+_PANEL = 130.0  # points, the width of a panel of the overview
+_VISIBLE = 0.005  # of the range of the output: narrower bands cannot be seen, and are not in the legend
 _COLOURS = {"as printed": "#009E73", "our solver": BLUE, "automatic": ORANGE, "DeepONet": "#767676"}
 _MARKERS = {"as printed": "^", "our solver": "s", "automatic": "o", "DeepONet": "D"}
 _ABOUT = (
@@ -225,6 +227,7 @@ def _overview(axes: np.ndarray, results: list[DemoResult]) -> None:
             ax.loglog(record["seconds"], record["error"], linestyle="none", label=method, **style)
         ax.set(title=TITLES[result.data.name], xlabel="seconds")
         ax.margins(0.15)
+        few_numbers_on_logarithms(ax.xaxis, room=_PANEL)
         ax.grid(alpha=0.3)
         bare(ax)
     axes[0].set_ylabel("relative error")
@@ -240,7 +243,9 @@ def _line(axes: np.ndarray, result: DemoResult) -> None:
     axes[0].plot(data.sensors[:, 0], data.u_test[0], color="black")
     axes[0].set(title="input", xlabel="x")
     low, high = (np.asarray(side)[0] for side in result.model.interval(data.u_test[:1], of="function"))
-    axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label="90 % band")
+    visible = (high - low).max() > _VISIBLE * np.ptp(truth)
+    name = "90 % band" if visible else None
+    axes[1].fill_between(x, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=name)
     axes[1].plot(x, truth, color="black", alpha=0.25, linewidth=6, label="truth")
     for method, record in _finished(result).items():
         predicted, colour = np.asarray(record["predictions"][0]), _COLOURS[method]

@@ -293,7 +293,7 @@ const Pictures = (() => {
       c.fillStyle = colour("soft");
       c.textAlign = "left";
       c.textBaseline = "middle";
-      for (const v of ticks(low, high > low ? high : low + 1, 4)) {
+      for (const v of ticks(low, high > low ? high : low + 1, 5)) {
         if (v <= high) c.fillText(text(v), x + 14, b.bottom - ((v - low) / (high - low || 1)) * (b.bottom - b.top));
       }
     }
