@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,7 +85,7 @@ def neg_relative_l2(estimator: RegressorMixin, X: Functions, y: Functions) -> fl
     return -relative_l2(estimator.predict(X), y)
 
 
-def expected_relative_errors(spread: Any, values: Any) -> np.ndarray:
+def expected_relative_errors(spread: Functions, values: Functions) -> np.ndarray:
     """Return the norm of each function's spread relative to that of its values, (N,), as in `relative_l2`.
 
     Both are predictions: (N, M) or (N, M, c), dictionaries of components, or lists of functions. Holes, where
