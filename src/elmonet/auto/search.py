@@ -358,7 +358,7 @@ class Search:
     def _refine(self, best: Trial) -> None:
         """Try scales around that of a trial, on its functions, towards the least error.
 
-        Where a trial takes long, and between the first round and the last, the first that gains nothing ends it.
+        Where a trial takes long, and between the first round and the last, one that gains nothing ends it.
         The first goes to the side where the error rose more slowly in the first round.
         """
         quick = best.functions > _SLOW_ROUND or self.rounds[0] < best.functions < len(self.X)
