@@ -181,7 +181,7 @@ class TestBand:
         np.testing.assert_array_equal(alone.lines[0].get_ydata(), 5 + S_NEW[0] ** 2)
 
     def test_other_models(self):
-        auto = AutoELMDeepONet(time_budget=0.1, random_state=0).fit({"a": U, "b": U[:, :9]}, S, X[:, None])
+        auto = AutoELMDeepONet(layers=0, random_state=0).fit({"a": U, "b": U[:, :9]}, S, X[:, None])
         u = {"a": U_NEW, "b": U_NEW[:, :9]}
         ax = plot.band(auto, u, S_NEW, 3)
         one = {name: part[3:4] for name, part in u.items()}

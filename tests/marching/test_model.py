@@ -318,12 +318,24 @@ def test_records_of_200_to_5000_steps():
 
 
 def test_one_long_record():
-    """Stretches of it are left out, so that runs begin from known values."""
+    """Whether it begins at rest is told by its beginning, not by the stretches that a search sees."""
     u = np.random.default_rng(0).normal(size=200_000)
     s = smoothed(u)
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    assert model.expected_error_ < 1e-6
+    np.testing.assert_allclose(model.predict(u[:5000]), s[:5000], rtol=0, atol=1e-6)
     run = model.predict(u[50_000:55_000], start=s[50_000:50_001])
     np.testing.assert_allclose(run, s[50_000:55_000], rtol=0, atol=1e-6)
+
+
+def test_a_long_record_that_does_not_begin_at_rest():
+    """A run from its beginning is told the first values; without these, only the mean is known."""
+    u = np.random.default_rng(0).normal(size=100_100)
+    s = smoothed(u)[100:] + 5
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[100:], s)
+    assert "not from rest" in model.summary()
+    run = model.predict(u[100:5100], start=s[:1])
+    np.testing.assert_allclose(run, s[:5000], rtol=0, atol=1e-6)
 
 
 def test_records_on_disk_are_read_in_blocks(tmp_path):
@@ -407,7 +419,7 @@ def test_the_stated_error_is_that_of_records_the_choice_has_not_seen():
 
     u, s = records(10, 80)
     own = Records(list(u[..., None]), list(s[..., None]), np.empty((10, 0)), np.arange(10), 1.0, 0.0)
-    search = StepSearch(find_rest(own))
+    search = StepSearch(find_rest(own, 60_000))
     for errors in 0.1 - 0.05 * np.eye(10):
         search.candidates.append(StepCandidate(Settings(1, 1), 1e-8, errors, 3, 0.0))
     assert search.best().error == pytest.approx(0.095)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from elmonet.marching.choice import StepCandidate, StepSearch
 from elmonet.marching.fit import depends_on_later
 from elmonet.marching.forms import from_training
 from elmonet.marching.model import fit_search
-from elmonet.marching.records import find_rest, sample
+from elmonet.marching.records import find_rest
 from elmonet.summary import Fact, percent
 
 _MIN_STEPS = 40  # of a record
@@ -51,12 +50,11 @@ def compare_with_marching(
         return None
     try:
         records, inputs, outputs = from_training(training)
-        few = find_rest(sample(records, _QUICK_STEPS))
-        look = StepSearch(few, seed=seed)
+        known = find_rest(records, _QUICK_STEPS)
+        look = StepSearch(known, seed=seed, steps=_QUICK_STEPS)
         quick = look.quick()
     except InputError:
         return None
-    known = replace(records, rest=few.rest, level=few.level, from_rest=few.from_rest)
     if quick.error > _WORTH * error:
         return _not_used(look, quick)
     if quick.error > _CLOSE * error:
@@ -68,7 +66,7 @@ def compare_with_marching(
     reached = search.from_rest(best)
     if reached.error > _BETTER * error:
         return _not_used(search, reached)
-    return Marched(fit_search(MarchingELMDeepONet(random_state=seed), records, inputs, outputs, search, best))
+    return Marched(fit_search(MarchingELMDeepONet(random_state=seed), inputs, outputs, search, best))
 
 
 def _not_used(search: StepSearch, best: StepCandidate) -> Marched:

@@ -108,6 +108,7 @@ class StepSearch:
     ----------
     records : training records, whose beginning is known (`find_rest`).
     feedback, memory : as given by the user; None to choose.
+    steps : number of steps that the search sees, of some records or stretches of them.
     """
 
     def __init__(
@@ -117,10 +118,12 @@ class StepSearch:
         feedback: bool | None = None,
         memory: tuple[int, int, int] | None = None,
         seed: int = 0,
+        steps: int = SEARCH_STEPS,
         deadline: float = np.inf,
         tell: Callable[[str, float, float], None] = lambda what, done, total: None,
     ):
-        self.records = sample(records, SEARCH_STEPS)
+        self.whole = records
+        self.records = sample(records, steps)
         self.many = records.steps > _MANY_STEPS
         self.feedback, self.memory, self.seed = feedback, memory, seed
         self.every = 1 if memory is None else memory[2]
@@ -171,12 +174,12 @@ class StepSearch:
         """Return the best of few cheap candidates, or of some more; runs begin as those of `predict`."""
         for own in _SECOND_LOOK if more else _LOOK:
             if self._fits(own) and own.memory < self.shortest:
-                self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.records.from_rest)
+                self.candidates += self.left_out(own, _FEW_ALPHAS, known=self.whole.from_rest)
         return min(self.candidates, key=lambda one: one.error)
 
     def from_rest(self, candidate: StepCandidate) -> StepCandidate:
         """Return a candidate with the errors of runs that begin at rest, as those of `predict`."""
-        if self.records.from_rest:
+        if self.whole.from_rest:
             return candidate
         (found,) = self.left_out(candidate.settings, (candidate.alpha,), known=False)
         return found

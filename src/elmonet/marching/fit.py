@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_limits
 from elmonet.errors import InputError
 from elmonet.forms.outputs import OutputForm
 from elmonet.marching.bands import HeldOutRuns
-from elmonet.marching.choice import FOLDS, SEARCH_STEPS, StepCandidate, StepSearch
+from elmonet.marching.choice import FOLDS, StepCandidate, StepSearch
 from elmonet.marching.fitted import FittedMarching
 from elmonet.marching.forms import RecordInputs
 from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import MARGIN, Larger, Leaving, Ranges
-from elmonet.marching.records import Piece, Records, cut, find_rest, fold_numbers, sample, series_of
+from elmonet.marching.records import Piece, Records, cut, fold_numbers, series_of
 from elmonet.marching.step import Series, Settings, Step
 from elmonet.marching.sums import Sums, fold_sums, total
 from elmonet.metrics import reference_norms
@@ -34,26 +34,14 @@ _NOISY = 1.1  # error with feedback, relative to that without, from which noise 
 _AHEAD, _LATER = 8, 0.5  # steps ahead, and ratio of errors, by which outputs depend on later inputs
 
 
-def find_rest_of(records: Records) -> Records:
-    """Return records with what is taken to come before them."""
-    few = sample(records, SEARCH_STEPS)
-    known = find_rest(few)
-    if few is records:
-        return known
-    return replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)
-
-
 @threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def fit_records(
-    records: Records, inputs: RecordInputs, outputs: OutputForm, search: StepSearch, best: StepCandidate
+    inputs: RecordInputs, outputs: OutputForm, search: StepSearch, best: StepCandidate
 ) -> FittedMarching:
     """Fit the chosen step to all records; errors and bands come from fits without some of them."""
-    settings, alpha = best.settings, best.alpha
-    known = search.records  # all records, or stretches of very long ones
+    settings, alpha, records = best.settings, best.alpha, search.whole
     many = records.steps > _MANY_STEPS
-    used = known
-    if not many:
-        used = replace(records, rest=known.rest, level=known.level, from_rest=known.from_rest)  # not cut
+    used = search.records if many else records  # stretches of very many steps
     pieces = cut(used)
     folds = fold_numbers(used, pieces, FOLDS)
     training = [series_of(used, piece, settings, training=True) for piece in pieces]
@@ -62,16 +50,16 @@ def fit_records(
     sums = fold_sums(step, training, folds)
     whole = total(sums)
     limits = used.limits
-    facts = [] if not many else [_stream(step, records, used, whole)]
+    facts = [] if not many else [_stream(step, records, whole)]
     C = _solved(whole, alpha)
     K = len(sums)
     companions = np.stack([_solved(_without(sums, {k}), alpha) for k in range(min(_COMPANIONS, K))])
     runner = Runner(step, limits)
     without = _without_folds(sums, alpha)
     given = (used, outputs, pieces, without[folds], runner)
-    rest = _judged(_held_out(*given, known=used.from_rest), training, runner, alpha)
+    rest = _judged(_held_out(*given, known=records.from_rest), training, runner, alpha)
     started = None
-    if not used.from_rest and settings.feedback:
+    if not records.from_rest and settings.feedback:
         started = _held_out(*given, known=True)
     optimism, widen = search.optimism()
     each = (optimism * rest.component_errors).tolist()
@@ -94,9 +82,9 @@ def fit_records(
         coefficients=C,
         companions=companions,
         limits=limits,
-        rest=used.rest,
-        level=np.asarray(used.level),
-        from_rest=used.from_rest,
+        rest=records.rest,
+        level=np.asarray(records.level),
+        from_rest=records.from_rest,
         dt=records.dt,
         t0=records.t0,
         ranges=ranges.ends,
@@ -230,7 +218,7 @@ def _amplification(runner: Runner, series: Sequence[Series], C: np.ndarray) -> f
     return float(np.median(rates)) if rates else 0.0
 
 
-def _stream(step: Step, records: Records, used: Records, whole: Sums) -> Fact:
+def _stream(step: Step, records: Records, whole: Sums) -> Fact:
     """Replace sums over stretches by sums over all steps, in blocks, or over as many as time allows."""
     whole.gram[:], whole.right[:] = 0.0, 0.0
     blocks = [
@@ -241,9 +229,9 @@ def _stream(step: Step, records: Records, used: Records, whole: Sums) -> Fact:
     most = max(1, int(_MOST_WORK / step.count**2 / _BLOCK_STEPS))
     some = np.unique(np.linspace(0, len(blocks) - 1, min(most, len(blocks))).astype(int))
     blocks = [blocks[j] for j in some]
-    own, steps = replace(records, rest=used.rest, level=used.level, from_rest=False), 0
+    steps = 0
     for piece in blocks:
-        one = series_of(own, piece, step.settings, training=True)
+        one = series_of(records, piece, step.settings, training=True)
         if one is None:
             continue
         steps += piece.end - piece.begin

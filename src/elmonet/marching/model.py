@@ -30,11 +30,11 @@ from elmonet.features.base import seed_from
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import unpacked_data
 from elmonet.marching.bands import MarchingErrorBars
-from elmonet.marching.choice import StepCandidate, StepSearch
-from elmonet.marching.fit import find_rest_of, fit_records, training_record
+from elmonet.marching.choice import SEARCH_STEPS, StepCandidate, StepSearch
+from elmonet.marching.fit import fit_records, training_record
 from elmonet.marching.fitted import FittedMarching
 from elmonet.marching.forms import RecordInputs, find_records
-from elmonet.marching.records import Records
+from elmonet.marching.records import Records, find_rest
 from elmonet.marching.step import Settings, Step
 from elmonet.parts import NotFittedError
 from elmonet.progress import Progress, progress_bar
@@ -134,7 +134,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             tell = hook or (lambda what, done, total: None)
             search = self._search(records, begin + budget, tell)
             best = search.run()
-            return fit_search(self, records, inputs, outputs, search, best)._with_labels(given)._warned()
+            return fit_search(self, inputs, outputs, search, best)._with_labels(given)._warned()
 
     def _search(
         self, records: Records, deadline: float, tell: Callable[[str, float, float], None]
@@ -157,7 +157,7 @@ class MarchingELMDeepONet(OperatorEstimator):
             if not h and every > 1:
                 raise InputError("a memory of every second value or fewer needs at least one output.")
         seed = seed_from(self.random_state)
-        own = find_rest_of(records)
+        own = find_rest(records, SEARCH_STEPS)
         return StepSearch(own, feedback=self.feedback, memory=memory, seed=seed, deadline=deadline, tell=tell)
 
     @property
@@ -262,12 +262,11 @@ _NUMBERS = (
 
 def fit_search(
     estimator: MarchingELMDeepONet,
-    records: Records,
     inputs: RecordInputs,
     outputs: OutputForm,
     search: StepSearch,
     best: StepCandidate,
 ) -> MarchingELMDeepONet:
     """Fit what a search has found to all records, and give it to an estimator."""
-    model = fit_records(records, inputs, outputs, search, best)
-    return estimator._adopt(replace(model, known=training_record(records, inputs)))
+    model = fit_records(inputs, outputs, search, best)
+    return estimator._adopt(replace(model, known=training_record(search.whole, inputs)))

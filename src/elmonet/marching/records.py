@@ -141,28 +141,45 @@ def series_of(
     return Series(inputs, outputs, records.parameters[piece.record], weight)
 
 
-def find_rest(records: Records) -> Records:
-    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values."""
-    shortest = min(map(len, records.u))
+def find_rest(records: Records, most: int) -> Records:
+    """Find whether records begin at rest: whether a step learned elsewhere predicts their first values.
+
+    Of records with more than `most` steps in all, the beginnings are looked at.
+    """
+    few = _beginnings(records, most)
+    shortest = min(map(len, few.u))
     settings = Settings(2, 3) if shortest > 8 else Settings(1, 2)
-    inside = replace(records.at_rest("zero"), from_rest=False)
-    whole = [Piece(i, 0, len(u)) for i, u in enumerate(records.u)]
+    inside = replace(few.at_rest("zero"), from_rest=False)
+    whole = [Piece(i, 0, len(u)) for i, u in enumerate(few.u)]
     series = [one for piece in whole if (one := series_of(inside, piece, settings, training=True))]
     if not series:
-        return records.at_rest("zero")
+        return replace(records, rest="zero", level=few.at_rest("zero").level)
     step = Step.of(settings, series, 0)
     C = Sums.of(step, series).solve(1e-8)
     assert C is not None
     typical = _one_step(step, C, series)
     found = {}
     for rest in ("zero", "hold"):
-        own = records.at_rest(rest)
+        own = few.at_rest(rest)
         first = [Piece(i, 0, min(len(u), settings.memory + 1)) for i, u in enumerate(own.u)]
         begun = [series_of(own, piece, settings, known=False) for piece in first]
         found[rest] = _one_step(step, C, [one for one in begun if one is not None])
     rest = "zero" if found["zero"] <= 1.01 * found["hold"] else "hold"
-    small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in records.s]))
-    return replace(records.at_rest(rest), from_rest=bool(found[rest] <= max(_REST_STEPS * typical, small)))
+    small = 1e-3 * np.sqrt(np.mean([np.mean(s**2) for s in few.s]))
+    from_rest = bool(found[rest] <= max(_REST_STEPS * typical, small))
+    return replace(records, rest=rest, level=few.at_rest(rest).level, from_rest=from_rest)
+
+
+def _beginnings(records: Records, most: int) -> Records:
+    """Return the first steps of some of the records, evenly spaced: at most so many in all."""
+    if records.steps <= most:
+        return records
+    n = len(records.u)
+    count = max(1, most // min(_STRETCH, max(map(len, records.u))))
+    rows = np.unique(np.linspace(0, n - 1, min(n, count)).astype(int))
+    length = most // len(rows)
+    u, s = ([np.asarray(A[i][:length], np.float64) for i in rows] for A in (records.u, records.s))
+    return replace(records, u=u, s=s, parameters=records.parameters[rows], groups=records.groups[rows])
 
 
 def _one_step(step: Step, C: np.ndarray, series: Sequence[Series]) -> float:
