@@ -2,8 +2,8 @@
 
     python benchmarks/layers.py [--data FOLDER] [--datasets burgers] [--only FNO] [--longer burgers]
 
-`AutoELMDeepONet` with default settings, measured after each layer, with every choice. Seconds are those of
-the processors, of all threads: what one core needs, whatever else the machine does. A
+`AutoELMDeepONet` with default settings, measured after each layer, with the seconds of every choice, those of
+the processors, and the load of the machine before: where that is not near 0, seconds are to be taken again. A
 prediction of 100 functions is compared with the bare matrix products and transforms in it. The FNO
 (neuraloperator) and the DeepONet (DeepXDE) are trained for the same seconds, the FNO with a cosine schedule
 that ends with them, on the data sets of --longer also for ten times as long; they are left out where they
@@ -12,6 +12,7 @@ navier_stokes_steps are made in minutes, and so not among the default ones; they
 --data, or in this one. Written to benchmarks/results/layers.json.
 """
 
+import os
 import time
 import warnings
 from dataclasses import replace
@@ -22,15 +23,17 @@ import numpy as np
 import rivals
 from harness import (
     RESULTS,
+    fit_auto,
     medians_in_turn,
     option_parser,
     peak_gib,
     read_results,
     test_error,
+    timed,
     write_results,
 )
 
-from elmonet import AutoELMDeepONet, relative_l2
+from elmonet import relative_l2
 from elmonet.layered import LayeredELMDeepONet
 from elmonet.layered.layer import UPDATED as TOGETHER
 from elmonet.layered.layer import in_threads
@@ -44,28 +47,19 @@ PREDICTED = 100  # functions
 
 
 def layers(data):
-    """Return the fitted model and, after each layer, processor seconds, expected error and test error."""
-    begin, start, ends = time.process_time(), time.perf_counter(), []
-
-    def tell(what, done, total):
-        if what.startswith("layer "):
-            ends.append(time.process_time() - begin)
-
-    auto = AutoELMDeepONet(random_state=0, progress=tell).fit(data.u_train, data.s_train, points=data.points)
-    total, wall = time.process_time() - begin, time.perf_counter() - start
+    """Return the fitted model and, after each layer, seconds, expected error and test error."""
+    total, auto = timed(partial(fit_auto, data.u_train, data.s_train, data.points, layers=None))
     model, found = auto.best_model_, auto.best_model_._fitted()
     records = model.layers_ if isinstance(model, LayeredELMDeepONet) else []
+    seconds = total - sum(record["seconds"] for record in records)
     error = test_error(auto.global_model_, data)
-    before = auto.global_model_.expected_error_
-    rows = [{"expected": before, "error": error}]
+    rows = [{"seconds": seconds, "expected": auto.global_model_.expected_error_, "error": error}]
     for k, record in enumerate(records):
+        seconds += record["seconds"]
         chain = type(found.chain)(found.chain.layers[: k + 1], found.chain.records[: k + 1])
         shorter = LayeredELMDeepONet()._adopt(replace(found, chain=chain))
-        rows.append({"expected": record["error"], "error": test_error(shorter, data)})
-    seconds = [total]
-    if records:  # the choices come before the first layer, error bars and the like after the last
-        seconds = [ends[0] - records[0]["seconds"] * total / wall, *ends[: len(records) - 1], total]
-    return auto, [{"seconds": t} | row for t, row in zip(seconds, rows, strict=True)]
+        rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(shorter, data)})
+    return auto, rows
 
 
 def prediction(model, data):
@@ -142,9 +136,10 @@ def main():
     results = read_results(arguments.out, {})
     for name in arguments.datasets or [*GENERATED, *(FILES if arguments.data else ())]:
         data = datasets.load(name, arguments.data)
+        load, begin = os.getloadavg()[0], time.process_time()
         model, rows = layers(data)
         row = {"functions": len(data.u_train), "points": len(data.points), "layers": rows}
-        row["peak_gib"] = peak_gib()
+        row |= {"cpu_seconds": time.process_time() - begin, "load": load, "peak_gib": peak_gib()}
         row["prediction"] = prediction(model.best_model_, data)
         row |= {method: results[name][method] for method in RIVALS if method in results.get(name, {})}
         row["expected"] = model.expected_error_
