@@ -192,14 +192,15 @@ class StepSearch:
         """Return factors, at least 1, on mean and typical errors of records that the choice has not seen.
 
         The best of many candidates is partly the one that these records happen to like. So each fold takes
-        the candidate that is best on the other folds.
+        the candidate that is best on the other folds. An error beyond all those of the best one tells of the
+        other candidate alone, and counts as the largest of the best one's.
         """
         best, errors = self.best(), np.array([one.errors for one in self.candidates])
         nested = np.empty(errors.shape[1])
         for fold in np.unique(self.folds):
             own = self.folds == fold
             nested[own] = errors[np.argmin(_score(errors[:, ~own])), own]
-        unseen = best._replace(errors=nested)
+        unseen = best._replace(errors=np.minimum(nested, best.errors.max()))
         return (
             max(1.0, unseen.error / max(best.error, _ROUNDING)),
             max(1.0, unseen.typical / best.typical),
