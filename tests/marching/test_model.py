@@ -424,8 +424,12 @@ def test_the_stated_error_is_that_of_records_the_choice_has_not_seen():
         search.candidates.append(StepCandidate(Settings(1, 1), 1e-8, errors, 3, 0.0))
     assert search.best().error == pytest.approx(0.095)
     assert search.optimism() == pytest.approx((0.1 / 0.095, 2**0.1))
+    failing = search.candidates[0]._replace(errors=np.r_[10.0, np.full(9, 0.04)])  # best without record 0
     search.candidates = search.candidates[:1]
     assert search.optimism() == (1.0, 1.0)
+    search.candidates.append(failing)
+    assert search.best() is search.candidates[0]
+    assert search.optimism()[0] == pytest.approx(0.1 / 0.095)  # 0.1, the largest error of the best, not 10
 
 
 def grown(n=20, T=400):
