@@ -19,6 +19,7 @@ EXACT = 1e-8  # relative error below which nothing is left to gain
 _REFIT_UP_TO = 50  # functions or groups of them, up to which each is left out by a refit
 _FEW_REFITS = 10  # refits where one takes long
 _REFIT_VALUES = 12_000  # functions in all refits, above which there are only a few
+_ADDED = 1.1  # error of refits, in units of leave-one-out errors, from which it is more than chance
 _REFIT_FUNCTIONS = 2000  # functions, above which there are none
 _REFIT_FROM = 4  # independent functions, so that halves hold two
 _SIGNIFICANT = 1.64  # standard errors of a paired difference
@@ -63,15 +64,20 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     independent = N if groups is None else len(np.unique(groups.numbers))
     curve = learning_curve(search, best)
     errors, one_more = np.asarray(model.solution_.loo_errors)[search.judges(N)], 1.0
-    if _REFIT_FROM <= independent <= _REFIT_UP_TO and N <= _REFIT_FUNCTIONS:
+    few = independent <= _REFIT_UP_TO
+    if (few or search.checked is not None) and independent >= _REFIT_FROM and N <= _REFIT_FUNCTIONS:
         parts = independent if independent * N <= _REFIT_VALUES else min(independent, _FEW_REFITS)
         parts, halvings = _refits_in_time(search, best, parts)
         if halvings:
-            errors = errors_without_each(search, best, parts)
+            refits = errors_without_each(search, best, parts)
             half = errors_without_half(search, best, halvings)
             kept = independent * (1 - 1 / parts)
-            curve = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(errors)))
-            one_more = (kept / independent) ** curve.rate if groups is None else 1.0
+            refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
+            factor = (kept / independent) ** refitted.rate if groups is None else 1.0
+            if few or factor * refitted.error_N > _ADDED * np.mean(
+                errors
+            ):  # with learned scales, what refits add
+                errors, curve, one_more = refits, refitted, factor
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
