@@ -21,9 +21,8 @@ _START_POWER = -DECADES // 2  # power of ten, relative to s_max^2, of the alpha 
 _ZERO_ROW = 1e-10  # a row of an orthonormal matrix with a smaller norm is zero
 _PROGRESS = 0.98  # stop a search if the error is above this times the last
 _MIN_PIVOT = 1e-6  # squared pivot of a block of I - H, below which rounding may be seen in what it determines
-_SMALL_OUTSIDE = (
-    0.5  # eigenvalue of I - Q Q' among missing values, below which its eigenvector is a direction
-)
+# Eigenvalue of I - Q Q' among missing values, below which its eigenvector is a direction.
+_SMALL_OUTSIDE = 0.5
 _FALLING = 0.9  # the error is falling if it is below this times the error at larger alphas
 
 
@@ -140,7 +139,8 @@ def _fill_together(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed:
         A[:, own] = product(A[:, own], T)
         A[np.ix_(own, own)] += outside
         right[own] += values
-    size = 1 / np.sqrt(np.diag(A))
+    diagonal = np.diag(A)
+    size = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     x = size * _solved(np.asfortranarray(A * size * size[:, None]), -(right * size)[:, None])[:, 0]
     filled = y.copy()
     for (own, T, _, _), f in zip(turns, functions, strict=True):
