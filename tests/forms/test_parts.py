@@ -70,6 +70,20 @@ def test_angles_have_no_jump():
     np.testing.assert_allclose(part.seen(np.array([[0.0], [360.0]])), [[1, 0], [1, 0]], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "period"),
+    [(0, 2 * np.pi, 2 * np.pi), (-180, 180, 360.0), (0, 23, 24.0), (1, 366, 365.25), (0, 180, 180.0)],
+)
+def test_numbers_that_fill_a_turn_may_be_angles(low, high, period):
+    def periods(values):
+        return [part.period for part in InputPart("a", 1).alternatives(values) if part.period]
+
+    values = np.linspace(low, high, 50)[:, None]
+    assert periods(values) == [period]
+    assert periods(values * 0.35) == []
+    assert periods(values * 1.2) == []
+
+
 def test_a_function_that_is_zero_has_a_shape():
     assert np.isfinite(PARTS[0].seen(np.zeros((1, 20)))).all()
 
