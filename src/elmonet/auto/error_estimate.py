@@ -47,9 +47,7 @@ class LearningCurve:
         return float(min(max(rate, 0.0), MAX_RATE))
 
 
-def error_estimate(
-    model: ELMDeepONet, search: Search, best: Trial, *, refits: bool = True
-) -> ErrorEstimate:
+def error_estimate(model: ELMDeepONet, search: Search, best: Trial, *, refits: bool = True) -> ErrorEstimate:
     """Estimate the error of the fitted model: leave-one-out error plus the optimism of the choice.
 
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of

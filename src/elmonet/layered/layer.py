@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from elmonet.description import Graph
 from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.readout import Readout, trace_readout
 from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
@@ -58,17 +59,20 @@ class Layer:
         n, M = len(fields.u), grid.size
         # An image with exchanged axes lives on the grid with exchanged axes.
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
-        windows = [self.features.windows(own) for own in grids]
+        views = [None, *self.images]
+        dtype = np.dtype(np.float32 if fast and self.single else np.float64)
+        readouts = [
+            Readout(self.features, self.features.windows(own), self.coefficients, dtype) for own in grids
+        ]
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
         block = max(1, UPDATED // M)
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
-            own = own.single if fast and self.single else own
-            for image, window in zip((None, *self.images), windows, strict=True):
-                mapped = own if image is None else own.image(image)
-                update = self.features.readout(mapped, window, self.coefficients)
+            own = own.single if dtype == np.float32 else own
+            for image, readout in zip(views, readouts, strict=True):
+                update = readout(own if image is None else own.image(image))
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
@@ -85,7 +89,8 @@ class Layer:
                 if image is None
                 else TracedFields(*([_trace_image(graph, image, x, grid) for x in part] for part in fields))
             )
-            values = self.features.trace(graph, mapped, self.features.windows(own), self.coefficients)
+            windows = self.features.windows(own)
+            values = trace_readout(graph, self.features, mapped, windows, self.coefficients)
             for x, parts in zip(values, found, strict=True):
                 parts.append(x if image is None else _trace_image(graph, image, x, own))
         return [graph.scale(graph.sum(parts), 1 / len(parts)) for parts in found]
