@@ -26,6 +26,7 @@ _BLOCK = 4_000_000  # entries of a block of features, in each thread
 UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
 _SAME_POINTS = 64  # functions that are fitted at the same random points
 _ENOUGH_IN_TURN = 200  # functions from which on each is shown as one of its images, not as all of them
+_VALUES_IN_TURN = 200_000  # output values, for which fewer functions are enough
 _FEWEST_ROWS = 8  # points of each image of a function
 _MOST_HELD_OUT_ROWS = 20_000  # points of held-out functions by which the ridge is chosen
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
@@ -135,7 +136,7 @@ def fit_layer(
     features = LayerFeatures.of(settings, seed, grid, fitted.fields.of(some))
     windows, q, kernels = features.windows(grid), features.size, settings.kernels
     views = (None, *images)
-    in_turn = n >= _ENOUGH_IN_TURN
+    in_turn = n >= _ENOUGH_IN_TURN or n * M >= _VALUES_IN_TURN
     rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
     block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
 
