@@ -62,9 +62,8 @@ class Layer:
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
         views = [None, *self.images]
         dtype = np.dtype(np.float32 if fast and self.single else np.float64)
-        readouts = [
-            Readout(self.features, self.features.windows(own), self.coefficients, dtype) for own in grids
-        ]
+        features, C = self.features, self.coefficients
+        readouts = {own: Readout(features, features.windows(own), C, dtype) for own in dict.fromkeys(grids)}
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
         block = max(1, UPDATED // M)
 
@@ -72,8 +71,8 @@ class Layer:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
             own = own.single if dtype == np.float32 else own
-            for image, readout in zip(views, readouts, strict=True):
-                update = readout(own if image is None else own.image(image))
+            for image, own_grid in zip(views, grids, strict=True):
+                update = readouts[own_grid](own if image is None else own.image(image))
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
