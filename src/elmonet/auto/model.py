@@ -78,7 +78,8 @@ class AutoELMDeepONet(OperatorEstimator):
     ----------
     best_model_ : the fitted model: inspect it, save it, fit it again. An `ELMDeepONet`, or a
         `LayeredELMDeepONet` where layers are better, or a `MarchingELMDeepONet` for records in time.
-    global_model_ : the best `ELMDeepONet`; the same, if there are no layers.
+    global_model_ : the best `ELMDeepONet`; the same, if there are no layers. Where layers are better, its own
+        expected error does without refits, unless there is a time budget.
     expected_error_ : the relative error to expect on new functions drawn like these: the leave-one-out error
         of `best_model_`, plus the optimism of choosing among many candidates. With layers, with gaps and for
         scattered outputs, the error of held-out functions; `error_kind_` says which of the two.
