@@ -78,7 +78,7 @@ def bare_products(chain, n):
     """
     for layer in chain.layers:
         features, settings, M = layer.features, layer.features.settings, layer.features.training.size
-        (columns, width, *_), (of_u, of_s) = features.counts, features._factors
+        (columns, width, *_), (of_u, of_s) = features.counts, features.factors
         components = layer.coefficients.shape[1]
         c = components * (1 + len(settings.kernels))
         sizes = [(width + settings.patterns, columns), (c, columns), (c, width), (c, of_u)]

@@ -43,7 +43,7 @@ def layers_results():
 
 def layers():
     """Errors without and with layers, and of networks with the seconds they were trained for (layers.md)."""
-    columns = ("data", "without layers", "with layers", "expected", "seconds")
+    columns = ("data", "without layers", "with layers", "expected", "seconds", "processor seconds")
     columns += ("FNO", "FNO, 10 times as long", "DeepONet")
     rows = []
     for name, row in layers_results().items():
@@ -55,6 +55,7 @@ def layers():
             percent(last["error"]),
             percent(row["expected"]),
             f"{last['seconds']:.0f}{busy}",
+            f"{row['cpu_seconds']:.0f}",
             *(_trained(runs) for runs in (fno[:1], fno[1:], row.get("DeepONet", []))),
         )
         rows.append(cells)

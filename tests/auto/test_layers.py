@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, InputError, LayeredELMDeepONet, load, problems, relative_l2
+from elmonet.auto import error_estimate
 from elmonet.auto.layers import compare_with_layers
 from elmonet.forms.training import understand
 from elmonet.layered.chain import held_out_of
@@ -89,6 +90,22 @@ def test_steps_are_compared_on_whole_trajectories():
     error = relative_l2(model.predict(data.u_test), data.s_test)
     assert isinstance(model.best_model_, LayeredELMDeepONet)
     assert error < 3 * model.expected_error_
+
+
+def test_refits_wait_until_layers_have_lost(monkeypatch):
+    calls, refit = [], error_estimate.errors_without_each
+    monkeypatch.setattr(error_estimate, "errors_without_each", lambda *a: calls.append(a) or refit(*a))
+    data = problems.burgers_steps(n_train=6, n_test=2, n_steps=8, n_points=33)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    assert isinstance(model.best_model_, LayeredELMDeepONet)
+    assert not calls
+    data = problems.antiderivative(n_train=30, n_test=5)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    assert model.best_model_ is model.global_model_
+    assert len(calls) == 1
+    never = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
+    assert model.expected_error_ == never.expected_error_
+    assert model.expected_error_interval_ == never.expected_error_interval_
 
 
 def test_layers_on_other_data_are_refused():

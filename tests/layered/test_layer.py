@@ -206,6 +206,24 @@ def test_settings_that_fall_behind_after_a_layer_are_dropped(monkeypatch):
     assert limits[1:] == [pytest.approx(0.26)] * 3  # 1.3 times its error after the first layer
 
 
+@pytest.mark.parametrize(("most", "images"), [(1_000_000, 3), (1000, 1)])
+def test_where_layers_smooth_settings_are_chosen_with_symmetries(most, images, monkeypatch):
+    plans = []
+
+    def trial(few, plan, seed, *, limit=np.inf, deadline):
+        plans.append(plan)
+        return Chain((), (LayerRecord(0.2 if plan.symmetries else 0.3, 0.0, 1, 1.0),))
+
+    monkeypatch.setattr(choice, "_trial", trial)
+    monkeypatch.setattr(choice, "_MOST_VALUES_FOR_PAIRS", most)
+    monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)  # has all symmetries
+    grid, u = periodic_grid(12, 14), smooth(20, (12, 14))
+    plan, chain = choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)
+    assert [len(tried.symmetries) for tried in plans] == [0] + [images] * (len(plans) - 1)
+    assert plan == plans[1]
+    assert chain.least_error == 0.2
+
+
 def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):
     # All layers of a trial are fitted; a chain would end before one that makes it worse.
     def trial(few, *arguments, **options):

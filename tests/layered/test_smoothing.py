@@ -13,6 +13,7 @@ from elmonet.layered.chain import LayerData, fit_chain
 from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer, LayerSamples, fit_layer
+from elmonet.layered.readout import Readout
 from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.layered.windows import box_of_offsets
@@ -192,9 +193,9 @@ def test_the_readout_is_the_product_with_all_features(settings):
     phi = features(fields, windows, everywhere, kernels)
     c = RNG.standard_normal((features.size, 2))
     wanted = np.moveaxis((c.T @ phi).reshape(2, 5, 9, 9), 0, 1)
-    found = features.readout(fields, windows, c)
+    found = Readout(features, windows, c, np.dtype(float))(fields)
     np.testing.assert_allclose(found, wanted, atol=1e-10 * np.abs(wanted).max())
-    single = features.readout(fields.single, windows, c)
+    single = Readout(features, windows, c, np.dtype(np.float32))(fields.single)
     np.testing.assert_allclose(single, wanted, atol=1e-5 * np.abs(wanted).max())
 
 

@@ -47,7 +47,7 @@ class LearningCurve:
         return float(min(max(rate, 0.0), MAX_RATE))
 
 
-def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEstimate:
+def error_estimate(model: ELMDeepONet, search: Search, best: Trial, *, refits: bool = True) -> ErrorEstimate:
     """Estimate the error of the fitted model: leave-one-out error plus the optimism of the choice.
 
     A leave-one-out error is that of a fit to N - 1 functions. With few functions that matters: the error of
@@ -65,19 +65,19 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial) -> ErrorEsti
     curve = learning_curve(search, best)
     errors, one_more = np.asarray(model.solution_.loo_errors)[search.judges(N)], 1.0
     few = independent <= _REFIT_UP_TO
-    if (few or search.checked is not None) and independent >= _REFIT_FROM and N <= _REFIT_FUNCTIONS:
+    wanted = refits and (few or search.checked is not None)
+    if wanted and independent >= _REFIT_FROM and N <= _REFIT_FUNCTIONS:
         parts = independent if independent * N <= _REFIT_VALUES else min(independent, _FEW_REFITS)
         parts, halvings = _refits_in_time(search, best, parts)
         if halvings:
-            refits = errors_without_each(search, best, parts)
+            each = errors_without_each(search, best, parts)
             half = errors_without_half(search, best, halvings)
             kept = independent * (1 - 1 / parts)
-            refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(refits)))
+            refitted = LearningCurve(independent // 2, float(np.mean(half)), kept, float(np.mean(each)))
             factor = (kept / independent) ** refitted.rate if groups is None else 1.0
-            if few or factor * refitted.error_N > _ADDED * np.mean(
-                errors
-            ):  # with learned scales, what refits add
-                errors, curve, one_more = refits, refitted, factor
+            # With learned scales, what refits add.
+            if few or factor * refitted.error_N > _ADDED * np.mean(errors):
+                errors, curve, one_more = each, refitted, factor
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well

@@ -78,7 +78,8 @@ class AutoELMDeepONet(OperatorEstimator):
     ----------
     best_model_ : the fitted model: inspect it, save it, fit it again. An `ELMDeepONet`, or a
         `LayeredELMDeepONet` where layers are better, or a `MarchingELMDeepONet` for records in time.
-    global_model_ : the best `ELMDeepONet`; the same, if there are no layers.
+    global_model_ : the best `ELMDeepONet`; the same, if there are no layers. Where layers are better, its own
+        expected error does without refits, unless there is a time budget.
     expected_error_ : the relative error to expect on new functions drawn like these: the leave-one-out error
         of `best_model_`, plus the optimism of choosing among many candidates. With layers, with gaps and for
         scattered outputs, the error of held-out functions; `error_kind_` says which of the two.
@@ -253,10 +254,17 @@ class AutoELMDeepONet(OperatorEstimator):
         )
         best = search.run()
         model, leaderboard = search.model(best, self.missing), search.leaderboard()
-        expected = error_estimate(model, search, best)
-        words = summary_of_choice(model, search, best, expected, repeats)
-        model._adopt(replace(model._fitted(), estimate=expected, words=words))
-        layered = None
+
+        def state_error(refits: bool) -> None:
+            expected = error_estimate(model, search, best, refits=refits)
+            words = summary_of_choice(model, search, best, expected, repeats)
+            model._adopt(replace(model._fitted(), estimate=expected, words=words))
+
+        # Refits without functions or groups take long, and nobody needs them where layers win. A time budget
+        # has a share for them, so that layers leave enough.
+        waits = layers is None and deadline == np.inf
+        state_error(refits=not waits)
+        layered = compared = None
 
         def tell(what: str, done: float, total: float) -> None:
             if hook is not None:
@@ -266,13 +274,16 @@ class AutoELMDeepONet(OperatorEstimator):
             compared = compare_with_layers(
                 training, sensors, model, layers=layers, seed=seed, deadline=deadline, tell=tell
             )
-            if compared is not None and compared.model is None:
-                model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
-            elif compared is not None and (layered := compared.model) is not None:
-                before = summary_before_layers(search, best, compared, repeats)
-                chain = layered._fitted()
-                layered._adopt(replace(chain, words=chain.summary_after(before)))
-                leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
+        if compared is not None and (layered := compared.model) is not None:
+            before = summary_before_layers(search, best, compared, repeats)
+            chain = layered._fitted()
+            layered._adopt(replace(chain, words=chain.summary_after(before)))
+            leaderboard.insert(0, layers_on_leaderboard(compared, len(training.X)))
+            return (model, layered), leaderboard, repeats
+        if waits:
+            state_error(refits=True)
+        if compared is not None:
+            model._adopt(model._fitted().with_words("choice", layers_not_used(compared)))
         return (model, layered), leaderboard, repeats
 
     def _march(

@@ -120,12 +120,20 @@ class InfiniteWidth(FeatureMap):
         if self.landmarks is not None:
             positive_integer(self.landmarks, "landmarks")
         if hasattr(self, "centres_"):
-            self._keep(self._parts(self.centres_), self.factor_)
+            self._keep(self.factor_)
 
-    def _keep(self, centre_parts: np.ndarray, factor: np.ndarray) -> None:
-        """Keep the parts of the centres, the Cholesky factor, and the features if the kernel were 1."""
-        self._centre_parts, self.factor_ = np.ascontiguousarray(centre_parts), factor
+    def _keep(self, factor: np.ndarray) -> None:
+        """Keep the Cholesky factor, and the features if the kernel were 1."""
+        self.factor_ = factor
+        self._cut: list[np.ndarray] = []
         self._of_ones = solve_lower(factor, np.ones((len(factor), 1)))[:, 0]
+
+    @property
+    def _centre_parts(self) -> np.ndarray:
+        """The parts of the centres, cut when first asked for: patches take much more memory than images."""
+        if not self._cut:
+            self._cut.append(np.ascontiguousarray(self._parts(self.centres_)))
+        return self._cut[0]
 
     def _prepare(self, X: np.ndarray, y: Any) -> None:
         self._fit_transform(X, y)
@@ -145,7 +153,7 @@ class InfiniteWidth(FeatureMap):
         parts = self._parts(X)
         features, pivots = kernel_features(self._kernel(parts, parts))
         self.centres_ = np.ascontiguousarray(X[pivots])
-        self._keep(parts[:, pivots], np.tril(features[pivots]))
+        self._keep(np.tril(features[pivots]))
         return features.astype(self.dtype_, copy=False)
 
     def _choose_landmarks(self, X: np.ndarray, rng: np.random.Generator) -> Self:
@@ -159,7 +167,7 @@ class InfiniteWidth(FeatureMap):
         K = self._kernel(parts[:, pivots], parts[:, pivots])
         features, kept = kernel_features((K + K.T) / 2)
         self.centres_ = np.ascontiguousarray(X[pivots[kept]])
-        self._keep(parts[:, pivots[kept]], np.tril(features[kept]))
+        self._keep(np.tril(features[kept]))
         return self
 
     def _parts(self, X: np.ndarray) -> np.ndarray:
@@ -172,14 +180,15 @@ class InfiniteWidth(FeatureMap):
         if self.patch is None:
             return X.reshape(1, len(X), -1)
         shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
-        return self._patches(X.reshape(len(X), *shape)).swapaxes(0, 1).copy()
+        return self._patches(X.reshape(len(X), *shape))
 
     def _patches(self, images: np.ndarray) -> np.ndarray:
-        """Return the patches (n, places, pixels) of images (n, channels, height, width)."""
+        """Return the patches (places, n, pixels) of images (n, channels, height, width)."""
         step = ceil(sqrt(images.shape[2] * images.shape[3] / _MAX_PATCHES))
         H = images.transpose(0, 2, 3, 1)  # channels last
         windows = gather_windows(H, self.patch or 1, step, edge="edge")
-        return windows.reshape(len(images), windows.shape[1] * windows.shape[2], -1)
+        windows = np.moveaxis(windows, 0, 2)
+        return windows.reshape(windows.shape[0] * windows.shape[1], len(images), -1)
 
     def _kernel(self, X: np.ndarray, Y: np.ndarray, less_one: bool = False) -> np.ndarray:
         """Return K (n, n'), or K - 1, of the parts X (places, n, pixels) and Y (places, n', pixels)."""
@@ -244,11 +253,11 @@ class InfiniteWidth(FeatureMap):
                 x = graph.along_axis(x, shape, axis, matrix)
         if self.patch is not None:
             shape = image_shape(self.input_shape_, "patch=", "Reshape them, or remove patch.")
-            x = graph.gather(x, self._patches(np.arange(graph.sizes[x]).reshape(1, *shape)))
+            x = graph.gather(x, self._patches(np.arange(graph.sizes[x]).reshape(1, *shape))[:, 0])
         return graph.kernel(x, self._centre_parts, self.kernel, self.scale, less_one=self._nearly_one)
 
     def _row_size(self) -> int:
-        return max(2 * self.width_, self._centre_parts.shape[0] * self._centre_parts.shape[2])
+        return max(2 * self.width_, self._parts(self.centres_[:1]).size)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ _OUT_OF_REACH = 30.0  # a chain whose error exceeds the limit by this factor doe
 _CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
-_MOST_VALUES_FOR_IMAGES = 1_000_000  # output values, above which symmetries are not worth their time
+_MOST_VALUES_FOR_PAIRS = 1_000_000  # output values, above which layers have one symmetry only
 
 # The chain.
 _MOST_LAYERS = 8
@@ -248,12 +248,19 @@ def _choose_plan(
 ) -> tuple[Plan, Chain]:
     """Return the plan of least error on few functions, and its chain; `chain` is that of the first plan.
 
-    One setting is changed at a time, in a part of the time until the deadline.
+    One setting is changed at a time, in a part of the time until the deadline. Where layers smooth,
+    symmetries come first: few functions, each in one of its images, bear more features, as many functions do.
     """
     few = _few(data, seed)
     until = perf_counter() + _CHOICE_SHARE * (deadline - perf_counter()) if deadline < np.inf else np.inf
     best, chain = plan, chain or _trial(few, plan, seed, deadline=until)
     took = sum(record.seconds for record in chain.records)
+    smooths = bool(plan.other.kernels)
+    if smooths and perf_counter() + took <= until:
+        best = replace(plan, symmetries=_symmetries(data, few, plan, seed, chain))
+        if best.symmetries:
+            chain = _trial(few, best, seed, deadline=until)
+            took = sum(record.seconds for record in chain.records)
     for change in CHANGES_OF_ONE if len(data.grid.shape) == 1 else CHANGES_OF_MORE:
         for changed in change(best, data.grid):
             if perf_counter() + took > until:
@@ -261,10 +268,19 @@ def _choose_plan(
             other = _trial(few, changed, seed, limit=_BEHIND * chain.records[0].error, deadline=until)
             if other.least_error < _BETTER * chain.least_error:
                 best, chain = changed, other
-    if perf_counter() > until or data.s.size > _MOST_VALUES_FOR_IMAGES:
-        return best, chain
-    # Every image costs as much as the functions themselves: only the symmetry that holds best is used;
-    # where layers smooth, which are narrow, two that commute, and their product.
+    if not smooths and perf_counter() <= until:
+        best = replace(best, symmetries=_symmetries(data, few, best, seed, chain))
+    elif not best.other.kernels:
+        best = replace(best, symmetries=best.symmetries[:1])
+    return best, chain
+
+
+def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: Chain) -> tuple[Symmetry, ...]:
+    """Return the symmetries of the operator that layers are to have, by a chain that does not know of them.
+
+    Every image costs as much as the functions themselves: only the symmetry that holds best is used; where
+    layers smooth, which are narrow, two that commute, and their product, unless there are many values.
+    """
     out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
     own = max(relative_l2(chain(out.u, out.first, out.grid), out.s), np.finfo(float).tiny)
 
@@ -275,8 +291,8 @@ def _choose_plan(
 
     ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
     holds = sorted((s for s in ratios if ratios[s] < _SYMMETRY_HOLDS), key=lambda known: ratios[known])
-    pairs = combinations(holds, 2) if best.other.kernels else ()
-    for one, another in pairs:
+    pairs = plan.other.kernels and data.s.size <= _MOST_VALUES_FOR_PAIRS
+    for one, another in combinations(holds, 2) if pairs else ():
         if (both := one.after(another)) is not None:
-            return replace(best, symmetries=(one, another, both)), chain
-    return replace(best, symmetries=tuple(holds[:1])), chain
+            return one, another, both
+    return tuple(holds[:1])

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from elmonet.description import Graph
 from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
+from elmonet.layered.readout import Readout, trace_readout
 from elmonet.layered.settings import Fields, LayerSettings, TracedFields
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
@@ -25,6 +26,7 @@ _BLOCK = 4_000_000  # entries of a block of features, in each thread
 UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
 _SAME_POINTS = 64  # functions that are fitted at the same random points
 _ENOUGH_IN_TURN = 200  # functions from which on each is shown as one of its images, not as all of them
+_VALUES_IN_TURN = 200_000  # output values, for which fewer functions are enough
 _FEWEST_ROWS = 8  # points of each image of a function
 _MOST_HELD_OUT_ROWS = 20_000  # points of held-out functions by which the ridge is chosen
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
@@ -58,17 +60,19 @@ class Layer:
         n, M = len(fields.u), grid.size
         # An image with exchanged axes lives on the grid with exchanged axes.
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
-        windows = [self.features.windows(own) for own in grids]
+        views = [None, *self.images]
+        dtype = np.dtype(np.float32 if fast and self.single else np.float64)
+        features, C = self.features, self.coefficients
+        readouts = {own: Readout(features, features.windows(own), C, dtype) for own in dict.fromkeys(grids)}
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
         block = max(1, UPDATED // M)
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
             own, total = fields.of(some), np.zeros(1)
-            own = own.single if fast and self.single else own
-            for image, window in zip((None, *self.images), windows, strict=True):
-                mapped = own if image is None else own.image(image)
-                update = self.features.readout(mapped, window, self.coefficients)
+            own = own.single if dtype == np.float32 else own
+            for image, own_grid in zip(views, grids, strict=True):
+                update = readouts[own_grid](own if image is None else own.image(image))
                 total = total + (update if image is None else image(update))
             out[some] = total / (1 + len(self.images))
 
@@ -85,7 +89,8 @@ class Layer:
                 if image is None
                 else TracedFields(*([_trace_image(graph, image, x, grid) for x in part] for part in fields))
             )
-            values = self.features.trace(graph, mapped, self.features.windows(own), self.coefficients)
+            windows = self.features.windows(own)
+            values = trace_readout(graph, self.features, mapped, windows, self.coefficients)
             for x, parts in zip(values, found, strict=True):
                 parts.append(x if image is None else _trace_image(graph, image, x, own))
         return [graph.scale(graph.sum(parts), 1 / len(parts)) for parts in found]
@@ -130,7 +135,7 @@ def fit_layer(
     features = LayerFeatures.of(settings, seed, grid, fitted.fields.of(some))
     windows, q, kernels = features.windows(grid), features.size, settings.kernels
     views = (None, *images)
-    in_turn = n >= _ENOUGH_IN_TURN
+    in_turn = n >= _ENOUGH_IN_TURN or n * M >= _VALUES_IN_TURN
     rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
     block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
 

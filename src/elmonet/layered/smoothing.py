@@ -8,8 +8,8 @@ the same map on every resolution.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from elmonet.description import Graph
 from elmonet.layered.grid import Grid
 
 Boundary = Literal["periodic", "zero", "free"]
+_SYMBOLS = 64  # factors of all waves that are kept: of few kernels on few grids
 _SLOPES: dict[Boundary, Boundary] = {"periodic": "periodic", "zero": "free", "free": "zero"}
 
 
@@ -51,7 +52,7 @@ class SmoothingKernel:
         for axis, boundary in zip(axes, self.boundary, strict=True):
             waves = _waves_of(waves, axis, boundary)
         # Out of place: the symbol is of double precision, the fields may be of single.
-        waves = waves * self._symbol(fields.shape[-len(self.boundary) :], training).astype(fields.dtype)
+        waves = waves * _symbol(self, fields.shape[-len(self.boundary) :], training).astype(fields.dtype)
         for axis, boundary in zip(axes, self.boundary, strict=True):
             length = _lengths(training)[axis]
             derived = self.along is not None and axis == self.along - len(self.boundary)
@@ -84,7 +85,7 @@ class SmoothingKernel:
             like = [len(at), *[1] * len(shape)]
             like[1 + axis] = n
             found = found * values.reshape(like)
-        found *= self._symbol(shape, training)
+        found *= _symbol(self, shape, training)
         for axis, boundary in enumerate(self.boundary):
             found = _waves_of(found, 1 + axis, boundary)
         return np.ascontiguousarray(found.real).reshape(len(at), -1)
@@ -102,25 +103,10 @@ class SmoothingKernel:
                 to_field[:, (np.arange(n) > 0) & (2 * np.arange(n) != n)] *= 2
             field = graph.along_axis(field, shape, axis, to_waves)
             synthesis.append(to_field)
-        field = graph.scale(field, self._symbol(shape, training))
+        field = graph.scale(field, _symbol(self, shape, training))
         for axis, to_field in enumerate(synthesis):
             field = graph.along_axis(field, shape, axis, to_field)
         return field
-
-    def _symbol(self, shape: Sequence[int], training: Grid) -> np.ndarray:
-        """Return the factor of each wave."""
-        eigenvalue = np.zeros([1] * len(shape))
-        for axis, (n, length, boundary) in enumerate(
-            zip(shape, _lengths(training), self.boundary, strict=True)
-        ):
-            like = [1] * len(shape)
-            like[axis] = n
-            eigenvalue = eigenvalue + (_wave_numbers(n, boundary) / length).reshape(like) ** 2
-        if self.screening:
-            eigenvalue = eigenvalue + self.screening**-2
-        known = eigenvalue > 0
-        factor = np.where(known, np.where(known, eigenvalue, 1.0) ** -self.power, self.power == 0)
-        return np.asarray(factor * np.exp(-(self.width**2) / 2 * eigenvalue))
 
     def __str__(self) -> str:
         text = {0.0: "", 1.0: "inverse Laplacian"}.get(self.power, f"Laplacian^-{self.power:g}")
@@ -130,6 +116,23 @@ class SmoothingKernel:
             text += f"{' and ' if text else ''}heat kernel of width {self.width:g}"
         kinds = dict.fromkeys(self.boundary)
         return f"{text}{'' if self.along is None else f', d/dx{self.along + 1}'} ({', '.join(kinds)})"
+
+
+@lru_cache(_SYMBOLS)
+def _symbol(kernel: SmoothingKernel, shape: tuple[int, ...], training: Grid) -> np.ndarray:
+    """Return the factor of each wave."""
+    eigenvalue = np.zeros([1] * len(shape))
+    for axis, (n, length, boundary) in enumerate(
+        zip(shape, _lengths(training), kernel.boundary, strict=True)
+    ):
+        like = [1] * len(shape)
+        like[axis] = n
+        eigenvalue = eigenvalue + (_wave_numbers(n, boundary) / length).reshape(like) ** 2
+    if kernel.screening:
+        eigenvalue = eigenvalue + kernel.screening**-2
+    known = eigenvalue > 0
+    factor = np.where(known, np.where(known, eigenvalue, 1.0) ** -kernel.power, kernel.power == 0)
+    return np.asarray(factor * np.exp(-(kernel.width**2) / 2 * eigenvalue))
 
 
 def _lengths(training: Grid) -> list[float]:

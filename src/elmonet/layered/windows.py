@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from scipy.interpolate import make_interp_spline
 
 from elmonet.description import Graph
@@ -28,7 +30,7 @@ class Windows:
     """
 
     def __init__(self, grid: Grid, training: Grid, reach: Sequence[int]):
-        self.grid = grid
+        self.grid, self.training = grid, training
         self.ratio = np.array([h / own for h, own in zip(training.step, grid.step, strict=True)])
         self.aligned = bool(np.all(np.abs(self.ratio - np.round(self.ratio)) < _ALIGNED))
         # Points to extrapolate by, along each axis: the Fourier series of a periodic axis needs none.
@@ -44,7 +46,10 @@ class Windows:
     def gather(
         self, padded: np.ndarray, offsets: np.ndarray, rows: np.ndarray | None, out: np.ndarray
     ) -> np.ndarray:
-        """Write the windows (K, n, R) of extrapolated fields at points `rows` (R,); None: at all points."""
+        """Write the windows (K, n, R) of extrapolated fields at points `rows` (R,); None: at all points.
+
+        The offsets are those of a box, see `box_of_offsets`.
+        """
         n, shape = len(padded), self.grid.shape
         if self.aligned and rows is not None:
             points = np.array(np.unravel_index(rows, shape)) + self.margin[:, None]
@@ -53,11 +58,18 @@ class Windows:
                 places = np.ravel_multi_index(tuple(points + offset[:, None]), padded.shape[1:])
                 np.take(flat, places, axis=1, out=own, mode="clip")
             return out
-        if self.aligned:
-            starts = (self.margin + np.round(offsets * self.ratio).astype(int)).tolist()
-            for own, first in zip(out, starts, strict=True):
-                box = tuple(slice(a, a + m) for a, m in zip(first, shape, strict=True))
-                own.reshape(n, *shape)[...] = padded[(slice(None), *box)]
+        if self.aligned and len(offsets):
+            steps = np.round(offsets * self.ratio).astype(int)
+            sides = [np.unique(own) for own in steps.T]  # of a box, whose offsets are evenly spaced
+            first = tuple(slice(m + own[0], None) for m, own in zip(self.margin, sides, strict=True))
+            corner = padded[(slice(None), *first)]
+            moves = [
+                h * (own[1] - own[0] if len(own) > 1 else 0)
+                for h, own in zip(corner.strides[1:], sides, strict=True)
+            ]
+            counts = [len(own) for own in sides]
+            seen = as_strided(corner, (*counts, n, *shape), (*moves, *corner.strides), writeable=False)
+            out.reshape(seen.shape)[...] = seen
             return out
         shifted: dict[tuple[float, ...], np.ndarray] = {}
         for own, offset in zip(out, offsets, strict=True):
@@ -69,6 +81,20 @@ class Windows:
                 moved = shifted[key]
             own[...] = moved.reshape(n, -1) if rows is None else moved.reshape(n, -1)[:, rows]
         return out
+
+    @cached_property
+    def coordinates(self) -> np.ndarray:
+        """Columns (M, .): x and 1 - x^2 for each axis that is not periodic, x in [-1, 1]; and 1."""
+        grid, training = self.grid, self.training
+        axes = np.meshgrid(*grid.axes, indexing="ij")
+        columns = []
+        for x, low, h, n, around in zip(
+            axes, training.start, training.step, training.given, grid.periodic, strict=True
+        ):
+            if not around:
+                scaled = 2 * (x.ravel() - low) / (h * max(1, n - 1)) - 1
+                columns += [scaled, 1 - scaled**2]
+        return np.stack([*columns, np.ones(grid.size)], axis=1)
 
     def trace(self, graph: Graph, field: int, offsets: np.ndarray, odd: bool) -> tuple[int, np.ndarray]:
         """Write the extrapolation of one field as array operations: a matrix along each axis.
