@@ -375,7 +375,7 @@ def test_many_steps_in_blocks_are_one_fit(monkeypatch):
             [np.arange(40), 2 * np.arange(50)],
             "same time step",
         ),
-        ([np.zeros(4), np.zeros(5)], [np.zeros(4), np.zeros(6)], None, "different"),
+        ([np.zeros(4), np.zeros(5)], [np.zeros(4), np.zeros(6)], None, "record 1 has 5 inputs and 6 outputs"),
     ],
 )
 def test_what_is_no_record_is_refused(u, s, points, message):
