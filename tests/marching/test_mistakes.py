@@ -43,7 +43,7 @@ def test_object_arrays_and_nested_lists_are_lists_of_records(form, estimator):
 def test_a_record_with_one_input_more_is_named(estimator):
     u, s = records()
     u[3] = np.append(u[3], 0.0)
-    with pytest.raises(InputError, match="record 3 has 46 inputs and 45 outputs.*cut off"):
+    with pytest.raises(InputError, match=r"record 3 has 46 inputs and 45 outputs.*cut off"):
         estimator().fit(u, s)
 
 
@@ -60,7 +60,7 @@ def test_arrays_with_one_input_more():
 def test_times_that_are_not_uniform_are_said_to_be_the_reason():
     u = np.random.default_rng(0).normal(size=(12, 50))
     t = np.cumsum(np.linspace(0.1, 0.3, 50))
-    with pytest.raises(InputError, match="uniform time steps.*elmonet.resample"):
+    with pytest.raises(InputError, match=r"uniform time steps.*elmonet.resample"):
         MarchingELMDeepONet().fit(u, lfilter([0.3], [1, -0.8], u), t)
     with pytest.warns(UserWarning, match="expected error"):
         model = AutoELMDeepONet(random_state=0).fit(u, lfilter([0.3], [1, -0.8], u), t)
@@ -75,7 +75,7 @@ def test_a_gap_in_a_record():
     u = np.random.default_rng(0).normal(size=(12, 50))
     s = lfilter([0.3], [1, -0.8], u)
     s[2, 10:15] = np.nan
-    with pytest.raises(InputError, match="y holds 5 NaN.*cut in two at a gap") as error:
+    with pytest.raises(InputError, match=r"y holds 5 NaN.*cut in two at a gap") as error:
         MarchingELMDeepONet().fit(u, s)
     assert "missing=" not in str(error.value)  # it has no such parameter
 

@@ -24,8 +24,8 @@ from elmonet.forms.outputs import OutputForm, root_mean_squares
 from elmonet.forms.training import Training, understand
 from elmonet.forms.transforms import Affine
 from elmonet.marching.records import Records
+from elmonet.marching.times import is_uniform, same_times, time_step, times_of
 
-_UNIFORM = 1e-3  # deviation of time steps that counts as rounding, relative to the step
 _IN_MEMORY = 1_000_000  # steps of records on disk that are read at once
 _GAPS = " A record may also be cut in two at a gap: records may have any lengths."
 _SHOWN = 100_000  # steps of records on disk whose times are kept
@@ -165,8 +165,8 @@ class RecordInputs(InputForm):
             raise InputError(f"X must hold records ({wanted}) of any length T, as in fit; got {shape}.")
         if len(shape) == 2 and shape[0] > 1 and shape[1] == 1:
             raise InputError(
-                f"X is {shape}, {shape[0]} records of one step: give several records as (N, T), one as (T,) or "
-                "(1, T)."
+                f"X is {shape}, {shape[0]} records of one step: give several records as (N, T), one as (T,) "
+                "or (1, T)."
             )
         if len(shape) != 1 + len(self.given) or shape[1:] == self.given:
             return super().rows(estimator, X)  # of the training length, or refused
@@ -250,7 +250,7 @@ def from_training(training: Training) -> tuple[Records, RecordInputs, OutputForm
             f"records need inputs and outputs at the same times: y has {T} times, X has functions of the "
             f"shape {inputs.given}. Give X (N, {T}) or (N, {T}, channels){_one_more(inputs.given, T)}."
         )
-    if training.inputs.sensors is not None and not _same_times(training.inputs.sensors, outputs.points):
+    if training.inputs.sensors is not None and not same_times(training.inputs.sensors, outputs.points):
         raise InputError("records need inputs at the times of the outputs: sensors and points must agree.")
     n, c = len(training.X), max(1, outputs.components)
     given = inputs.split(None, training.inputs.as_given(training.X))
@@ -272,7 +272,7 @@ def nearly_records(training: Training) -> str:
     if outputs.scattered or outputs.points.shape[1] != 1 or training.inputs.names is not None or not shape:
         return ""
     T, sensors = len(outputs.points), training.inputs.sensors
-    if sensors is not None and len(sensors) == T and not _same_times(sensors, outputs.points):
+    if sensors is not None and len(sensors) == T and not same_times(sensors, outputs.points):
         return ""
     if abs(shape[0] - T) == 1:
         return f"inputs have {shape[0]} steps, outputs {T}"
@@ -281,7 +281,7 @@ def nearly_records(training: Training) -> str:
     if training.has_gaps:
         return "outputs have gaps"
     steps = np.diff(outputs.points[:, 0])
-    if steps.min() <= 0 or _is_uniform(steps, outputs.points[:, 0]):
+    if steps.min() <= 0 or is_uniform(steps, outputs.points[:, 0]):
         return ""
     return f"time steps are {steps.min():.3g} to {steps.max():.3g}, and must be uniform"
 
@@ -341,7 +341,7 @@ def as_lists(given: Any) -> Any:
     if isinstance(given, dict):
         return {name: as_lists(part) for name, part in given.items()}
     listed = isinstance(given, (list, tuple))
-    if not listed and not (getattr(given, "dtype", None) == object and given.ndim == 1):
+    if not listed and not (getattr(getattr(given, "dtype", None), "kind", "") == "O" and given.ndim == 1):
         return given
     parts = list(given)
     if not parts or not all(isinstance(one, (list, tuple)) or np.ndim(one) for one in parts):
@@ -376,7 +376,7 @@ def _listed(
         raise InputError("inputs of records are known at the times of the outputs: remove sensors.")
     s = [_record(one, f"y[{i}]") for i, one in enumerate(y)]
     n, lengths = len(s), [len(one) for one in s]
-    dt, t0 = _times(points, lengths)
+    dt, t0 = times_of(points, lengths)
     T, first = max(lengths), np.asarray(plain(y[0]))
     names, shapes = None, None
     if isinstance(X, dict):
@@ -442,55 +442,6 @@ def _same_names(given: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[
         expected = "an array without names" if names is None else f"the components {', '.join(names)}"
         raise InputError(f"y must hold {expected}, as in fit; got the components {', '.join(given)}.")
     return names
-
-
-def time_step(t: np.ndarray) -> tuple[float, float]:
-    """Return the step and the first of uniform, growing times (T,)."""
-    steps = np.diff(t)
-    if len(t) < 2:
-        raise InputError("a record needs at least two times: give points (T,), uniform in time.")
-    dt = float((t[-1] - t[0]) / (len(t) - 1))
-    if dt <= 0 or not _is_uniform(steps, t):
-        raise InputError(
-            f"records need uniform time steps: they are {steps.min():.4g} to {steps.max():.4g}. Resample "
-            "them: elmonet.resample(values, times, new_times)."
-        )
-    return dt, float(t[0])
-
-
-def _is_uniform(steps: np.ndarray, t: np.ndarray) -> bool:
-    dt = float(steps.mean())
-    return bool(np.abs(steps - dt).max() <= _UNIFORM * dt + 4 * np.spacing(np.abs(t).max()))
-
-
-def _times(points: Any, lengths: list[int]) -> tuple[float, float]:
-    """Return step and first time of records, from times for each or for the longest."""
-    if points is None:
-        return 1.0, 0.0
-    each = points if isinstance(points, (list, tuple)) and np.ndim(points[0]) > 0 else None
-    if each is None:
-        t = np.ravel(plain(points))
-        if len(t) < max(lengths):
-            raise InputError(
-                f"points must hold the times of the longest record, {max(lengths)}; got {len(t)}."
-            )
-        return time_step(t[: max(lengths)])
-    if [np.size(own) for own in each] != lengths:
-        raise InputError("points must hold the times of each record, as many as its values.")
-    found = [time_step(np.ravel(plain(own))) for own in each if np.size(own) > 1]
-    dts = np.array([dt for dt, _ in found])
-    if np.ptp(dts) > _UNIFORM * dts.mean():
-        raise InputError(
-            f"all records need the same time step: they are {dts.min():.4g} to {dts.max():.4g}. Resample "
-            "them: elmonet.resample(values, times, new_times)."
-        )
-    return float(dts.mean()), found[0][1]
-
-
-def _same_times(sensors: np.ndarray, points: np.ndarray) -> bool:
-    return sensors.shape == points.shape and bool(
-        np.allclose(sensors, points, rtol=0, atol=1e-9 * np.ptp(points))
-    )
 
 
 def _record(values: Any, name: str) -> np.ndarray:
