@@ -417,6 +417,6 @@ def test_records_are_functions_of_time():
     u = np.random.default_rng(0).normal(size=(12, 50))
     s = 0.1 * np.cumsum(u, axis=1)
     model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
-    ax = plot.band(model, list(u), list(s), index=3)
+    ax = plot.band(model, list(u), list(s), index=3, of="points")
     assert ax.get_ylabel() == "s(t)"
     assert ax.figure.axes[1].get_xlabel() == "t"

@@ -364,6 +364,26 @@ def test_many_steps_in_blocks_are_one_fit(monkeypatch):
     np.testing.assert_allclose(blocks.predict(new), whole.predict(new), rtol=0, atol=1e-4)
 
 
+def test_a_fit_to_a_part_of_very_many_steps_says_so(monkeypatch):
+    """F coefficients from n steps make an error of a step sqrt(1 + F / n) times that of all others."""
+    from elmonet.marching import choice, fit
+
+    u, s = records(1, 9000)
+    monkeypatch.setattr(choice, "SEARCH_STEPS", 8000)
+    monkeypatch.setattr(fit, "_MANY_STEPS", 5000)
+    monkeypatch.setattr(fit, "_BLOCK_STEPS", 750)
+    monkeypatch.setattr(fit, "_MOST_WORK", 4 * 750 * 10.0**2)  # four blocks with the ten features
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
+    features = model._fitted().step.count
+    assert features == 10
+    said = " ".join(model.summary().split())
+    gain = np.sqrt(1 + features / 3000) / np.sqrt(1 + features / 9000) - 1
+    assert "3000 of 9000 were fitted, in blocks spread over the records: all would lower" in said
+    assert f"by a further {100 * gain:.1g} %" in said
+    new, truth = records(1, 200, seed=3)
+    np.testing.assert_allclose(model.predict(new), truth, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("u", "s", "points", "message"),
     [
