@@ -22,10 +22,10 @@ from elmonet.summary import Fact, percent
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
 _WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
-# The same of a second look, with more candidates: a whole search may cost more than all else, and gains
-# nothing where both errors are those of noise in the outputs.
-_CLOSE = 0.95
-_BETTER = 0.9  # error that marching must reach, relative to that of whole functions
+# Error that marching must reach, relative to that of whole functions: by a whole search, and before that by
+# a look, or a second one with more candidates. A search may cost more than all else, and gains nothing where
+# both errors are those of noise, or of what the inputs do between their samples.
+_BETTER = 0.9
 
 
 class Marched(NamedTuple):
@@ -58,9 +58,9 @@ def compare_with_marching(
         return Marched(None, Fact("Step in time", f"not tried: {why}")) if why else None
     if quick.error > _WORTH * error:
         return _not_used(look, quick)
-    if quick.error > _CLOSE * error:
+    if quick.error > _BETTER * error:
         quick = look.quick(more=True)
-        if quick.error > _CLOSE * error:
+        if quick.error > _BETTER * error:
             return _not_used(look, quick)
     search = StepSearch(known, seed=seed, deadline=deadline, tell=tell)
     best = search.run()
