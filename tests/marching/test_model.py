@@ -293,14 +293,15 @@ def test_left_out_errors_are_those_of_refits():
 
     own = Records(list(u[..., None]), list(s[..., None]), np.empty((12, 0)), np.arange(12), 1.0, 0.0)
     folds = fold_numbers(own, cut(own), FOLDS)
-    for i in range(12):
-        rest = folds != folds[i]
-        past = np.concatenate([np.zeros((12, 1)), s[:, :-1]], axis=1)
-        Z = np.stack([past, u], axis=-1).reshape(-1, 2)
-        Z = ((Z - step.mean) / step.deviation).T
-        B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
-        weights = 1 / np.linalg.norm(s, axis=1, keepdims=True)  # errors are relative to the record's size
-        weights *= np.sqrt(np.mean(s**2) * s.shape[1])
+    past = np.concatenate([np.zeros((12, 1)), s[:, :-1]], axis=1)
+    Z = np.stack([past, u], axis=-1).reshape(-1, 2)
+    Z = ((Z - step.mean) / step.deviation).T
+    B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
+    weights = 1 / np.linalg.norm(s, axis=1, keepdims=True)  # errors are relative to the record's size
+    weights *= np.sqrt(np.mean(s**2) * s.shape[1])
+
+    def run_without(left_out, i):
+        rest = ~np.isin(folds, left_out)
         A = (B * weights)[:, rest].reshape(step.count, -1)
         y = (weights * (s - past))[rest].ravel()
         norms = np.linalg.norm(A, axis=1)
@@ -311,10 +312,15 @@ def test_left_out_errors_are_those_of_refits():
             z = (np.array([last, u[i, k]]) - step.mean) / step.deviation
             last = last + step.features(z[:, None])[:, 0] @ C
             run.append(last)
+        return np.array(run)
+
+    for i in range(12):
+        run = run_without([folds[i]], i)
         np.testing.assert_allclose(held.predicted[i, :, 0], run, rtol=0, atol=1e-6)
-        assert held.errors[i] == pytest.approx(
-            np.linalg.norm(np.array(run) - s[i]) / np.linalg.norm(s[i]), rel=1e-4
-        )
+        assert held.errors[i] == pytest.approx(np.linalg.norm(run - s[i]) / np.linalg.norm(s[i]), rel=1e-4)
+        others = [run_without([folds[i], k], i) for k in range(FOLDS) if k != folds[i]]
+        distance = np.sqrt(np.mean((np.array(others) - run) ** 2, axis=0))
+        np.testing.assert_allclose(held.distance[i, :, 0], distance, rtol=0.01, atol=1e-6)
 
 
 def smoothed(u):
