@@ -15,7 +15,8 @@ from elmonet import (
     problems,
     relative_l2,
 )
-from elmonet.marching.bands import Profile
+from elmonet.marching.bands import MarchingErrorBars, Profile
+from elmonet.uncertainty.bands import Bands
 
 pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.FewFunctionsWarning")
 
@@ -493,3 +494,16 @@ def test_bands_of_noise_do_not_follow_the_distance():
     residuals = 1e-2 * np.random.default_rng(0).normal(size=(20, 400, 1))
     profile = Profile.of(residuals, 1e-3 * grown(), np.arange(20))
     np.testing.assert_allclose(profile.spread(1e-3 * grown()), 1e-2, rtol=0.3)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.75, 0.9])
+def test_bands_of_whole_records_hold_as_many_as_asked(coverage):
+    """For scores that are uniform on [0, 1], a new one is within q with the probability q."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(4000):
+        scores = np.sort(rng.uniform(size=10))
+        bars = MarchingErrorBars(Profile(Bands(np.ones(1), scores, scores, 10), np.ones((1, 1)), 0.0))
+        held.append(bars.factor(coverage, "function"))
+    assert np.mean(held) == pytest.approx(coverage, abs=0.01)  # 0.10 / sqrt(4000) by chance
+    with pytest.raises(InputError, match="at least 19 independent"):
+        bars.factor(0.95, "function")
