@@ -145,11 +145,11 @@ def lstm(u, s, seconds, units=32, window=400):
     return run
 
 
-def bouc_wen(seeds=range(10, 15)):
+def bouc_wen(seeds=range(10, 20)):
     """Return errors of 100 new records, and which of them were named beforehand, by warning or band."""
     for seed in seeds:
         data = problems.bouc_wen(10, 100, seed=seed)
-        seconds, model = timed(
+        seconds, model = cpu_timed(
             lambda data=data: MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
         )
         errors, novelty = errors_of(model, data), model.novelty(data.u_test)
@@ -171,7 +171,7 @@ def bouc_wen(seeds=range(10, 15)):
         }
 
 
-def chaos(seeds=range(20, 25)):
+def chaos(seeds=range(30, 40)):
     """Return when bands and errors of runs first exceed 10 %, for runs whose errors do, of all seeds."""
     found = {"points": [], "function": []}
     true = []
@@ -224,7 +224,7 @@ def noise():
             }
 
 
-def bands(seeds=range(20, 30)):
+def bands(seeds=range(60, 70)):
     """Return the coverage of 90 % bands: of values measured like those of training, and of clean ones."""
     for name, more in (("bouc_wen", {}), ("tanks", {}), ("duffing", {"noise": 0.01})):
         found = []
@@ -398,6 +398,11 @@ if __name__ == "__main__":
     options = parser.parse_args()
     results = read_results(options.out, {})
     warnings.simplefilter("ignore")
+    given = {
+        "silverbox": (options.data, options.lstm),
+        "stream": (options.steps,),
+        "beside": (options.data,),
+    }
     for part in options.parts:
         if part == "silverbox" and options.data is None:
             print("silverbox needs --data")
