@@ -61,7 +61,7 @@ class FittedMarching(FittedModel):
     Attributes
     ----------
     step, coefficients : the step, and its coefficients (F, c).
-    companions : (K, F, c), coefficients of fits without some of the records.
+    companions : (K, F, c), coefficients of fits without each fold of the records.
     limits : (2, c), where runs are cut off.
     rest, level, from_rest : what is taken to come before a record, see `Records`.
     dt, t0 : time step, and the time of the first value.
