@@ -17,10 +17,12 @@ import tempfile
 import time
 import warnings
 
+import datasets
 import numpy as np
 from harness import RESULTS, option_parser, print_row, read_results, timed, write_results
 
-from elmonet import MarchingELMDeepONet, problems
+from elmonet import AutoELMDeepONet, InputError, MarchingELMDeepONet, OperatorData, problems
+from elmonet.auto import model as auto
 from elmonet.marching.free_run import Runner
 from elmonet.marching.step import Series, Settings, Step
 
@@ -143,11 +145,11 @@ def lstm(u, s, seconds, units=32, window=400):
     return run
 
 
-def bouc_wen(seeds=range(10, 15)):
+def bouc_wen(seeds=range(10, 20)):
     """Return errors of 100 new records, and which of them were named beforehand, by warning or band."""
     for seed in seeds:
         data = problems.bouc_wen(10, 100, seed=seed)
-        seconds, model = timed(
+        seconds, model = cpu_timed(
             lambda data=data: MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
         )
         errors, novelty = errors_of(model, data), model.novelty(data.u_test)
@@ -169,7 +171,7 @@ def bouc_wen(seeds=range(10, 15)):
         }
 
 
-def chaos(seeds=range(20, 25)):
+def chaos(seeds=range(30, 40)):
     """Return when bands and errors of runs first exceed 10 %, for runs whose errors do, of all seeds."""
     found = {"points": [], "function": []}
     true = []
@@ -222,7 +224,7 @@ def noise():
             }
 
 
-def bands(seeds=range(20, 30)):
+def bands(seeds=range(60, 70)):
     """Return the coverage of 90 % bands: of values measured like those of training, and of clean ones."""
     for name, more in (("bouc_wen", {}), ("tanks", {}), ("duffing", {"noise": 0.01})):
         found = []
@@ -289,40 +291,41 @@ print(json.dumps({**found, "seconds": seconds, "GiB": peak}))
 """
 
 
-def beside(repeats=1):
-    """Return the share of the automatic choice's time that trying steps in time takes, in CPU seconds."""
-    from elmonet import AutoELMDeepONet
-    from elmonet.auto import model as auto
+def beside(folder=None):
+    """Return the share of the automatic choice's CPU seconds that trying steps in time takes.
 
-    compare, spent = auto.compare_with_marching, []
+    On all sets of peers.py whose inputs and outputs have one axis, and on others of which some are causal.
+    """
+    compare, spent, used = auto.compare_with_marching, [], []
 
     def counted(*arguments, **settings):
-        begin = time.process_time()
-        found = compare(*arguments, **settings)
-        spent.append(time.process_time() - begin)
+        seconds, found = cpu_timed(lambda: compare(*arguments, **settings))
+        spent.append(seconds)
+        used.append(found is not None and found.model is not None)
         return found
 
     data = problems.antiderivative(500, 1)
     noise = np.random.default_rng(0).normal(size=data.s_train.shape) * data.s_train.std()
     u, s, points = data.u_train, data.s_train, data.points
     sets = {
-        "antiderivative": (u, s, points),
         "antiderivative, noise 1 %": (u, s + 0.01 * noise, points),
         "its square": (u, s**2, points),
         "input times antiderivative": (u, u * s, points),
     }
-    flow = problems.burgers(150, 1)
-    ode = problems.nonlinear_ode(500, 1)
-    sets["nonlinear_ode"] = ode.u_train, ode.s_train, ode.points
-    sets["burgers"] = flow.u_train, flow.s_train, flow.points
+    for name in ("burgers", *datasets.PAPER, *datasets.file_names(folder)):
+        try:
+            data = datasets.load(name, folder)
+        except (InputError, KeyError):
+            continue  # inputs are numbers, or records of a form of their own
+        if isinstance(data, OperatorData) and np.shape(data.points) == (*data.u_train.shape[1:], 1):
+            sets[name] = data.u_train, data.s_train, data.points
     auto.compare_with_marching = counted
     for name, given in sets.items():
         spent.clear()
-        begin = time.process_time()
-        for _ in range(repeats):
-            AutoELMDeepONet(random_state=0).fit(*given)
-        total = time.process_time() - begin
-        yield {"data": name, "cpu_seconds": total / repeats, "growth": sum(spent) / (total - sum(spent))}
+        used.clear()
+        total, _ = cpu_timed(lambda given=given: AutoELMDeepONet(random_state=0).fit(*given))
+        more = sum(spent)
+        yield {"data": name, "cpu_seconds": total, "growth": more / (total - more), "used": any(used)}
     auto.compare_with_marching = compare
 
 
@@ -395,12 +398,21 @@ if __name__ == "__main__":
     options = parser.parse_args()
     results = read_results(options.out, {})
     warnings.simplefilter("ignore")
+    given = {
+        "silverbox": (options.data, options.lstm),
+        "stream": (options.steps,),
+        "beside": (options.data,),
+    }
     for part in options.parts:
         if part == "silverbox" and options.data is None:
             print("silverbox needs --data")
             continue
         results[part] = []
-        given = {"silverbox": (options.data, options.lstm), "stream": (options.steps,)}.get(part, ())
+        given = {
+            "silverbox": (options.data, options.lstm),
+            "stream": (options.steps,),
+            "beside": (options.data,),
+        }.get(part, ())
         for found in globals()[part](*given):
             print_row(found)
             results[part].append(found)

@@ -15,6 +15,7 @@ from elmonet import (
     ElmonetError,
     InputError,
     Linear,
+    MarchingELMDeepONet,
     NotFittedError,
     OperatorData,
     Scattered,
@@ -410,3 +411,12 @@ def test_without_matplotlib_says_what_to_install(line, plane, monkeypatch):
     ):
         with pytest.raises(ElmonetError, match=r'pip install "elmonet\[plot\]"'):
             draw()
+
+
+def test_records_are_functions_of_time():
+    u = np.random.default_rng(0).normal(size=(12, 50))
+    s = 0.1 * np.cumsum(u, axis=1)
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u, s)
+    ax = plot.band(model, list(u), list(s), index=3, of="points")
+    assert ax.get_ylabel() == "s(t)"
+    assert ax.figure.axes[1].get_xlabel() == "t"

@@ -15,7 +15,8 @@ from elmonet import (
     problems,
     relative_l2,
 )
-from elmonet.marching.bands import Profile
+from elmonet.marching.bands import MarchingErrorBars, Profile
+from elmonet.uncertainty.bands import Bands
 
 pytestmark = pytest.mark.filterwarnings("ignore::elmonet.errors.FewFunctionsWarning")
 
@@ -117,18 +118,31 @@ def test_auto_takes_lists_of_records(lists):
         AutoELMDeepONet(layers=1).fit(u, s)
 
 
-def test_auto_searches_no_step_where_two_looks_show_whole_functions_to_be_better(monkeypatch):
-    """Noisy antiderivatives are causal, but a step sees the noise again and again."""
+def noisy_antiderivatives():
+    """Antiderivatives with errors of 1 %: a step sees them again and again."""
+    data = problems.antiderivative(150, 1)
+    noise = 0.01 * data.s_train.std() * np.random.default_rng(0).normal(size=data.s_train.shape)
+    return data.u_train, data.s_train + noise
 
+
+def antiderivatives_of_rough_functions():
+    """Antiderivatives of Brownian paths of which one value in ten is known: no model knows the others."""
+    rng = np.random.default_rng(0)
+    u = np.cumsum(rng.normal(size=(150, 1000)), axis=1) / 30
+    return u[:, ::10], np.cumsum(u, axis=1)[:, ::10] / 1000
+
+
+@pytest.mark.parametrize("functions", [noisy_antiderivatives, antiderivatives_of_rough_functions])
+def test_auto_searches_no_step_where_two_looks_show_no_gain(monkeypatch, functions):
+    """Both are causal, but a step is no better than whole functions, or by less than a tenth."""
     from elmonet.marching.choice import StepSearch
 
     def fail(self):
         raise AssertionError("a whole search costs more than all else")
 
     monkeypatch.setattr(StepSearch, "run", fail)
-    data = problems.antiderivative(150, 1)
-    noise = 0.01 * data.s_train.std() * np.random.default_rng(0).normal(size=data.s_train.shape)
-    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train + noise, points=data.points)
+    u, s = functions()
+    model = AutoELMDeepONet(random_state=0).fit(u, s, points=np.linspace(0, 1, u.shape[1]))
     assert "Step in time:    not used: the error of a free run is" in model.summary()
 
 
@@ -280,14 +294,15 @@ def test_left_out_errors_are_those_of_refits():
 
     own = Records(list(u[..., None]), list(s[..., None]), np.empty((12, 0)), np.arange(12), 1.0, 0.0)
     folds = fold_numbers(own, cut(own), FOLDS)
-    for i in range(12):
-        rest = folds != folds[i]
-        past = np.concatenate([np.zeros((12, 1)), s[:, :-1]], axis=1)
-        Z = np.stack([past, u], axis=-1).reshape(-1, 2)
-        Z = ((Z - step.mean) / step.deviation).T
-        B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
-        weights = 1 / np.linalg.norm(s, axis=1, keepdims=True)  # errors are relative to the record's size
-        weights *= np.sqrt(np.mean(s**2) * s.shape[1])
+    past = np.concatenate([np.zeros((12, 1)), s[:, :-1]], axis=1)
+    Z = np.stack([past, u], axis=-1).reshape(-1, 2)
+    Z = ((Z - step.mean) / step.deviation).T
+    B = step.features(np.ascontiguousarray(Z)).reshape(step.count, 12, 60)
+    weights = 1 / np.linalg.norm(s, axis=1, keepdims=True)  # errors are relative to the record's size
+    weights *= np.sqrt(np.mean(s**2) * s.shape[1])
+
+    def run_without(left_out, i):
+        rest = ~np.isin(folds, left_out)
         A = (B * weights)[:, rest].reshape(step.count, -1)
         y = (weights * (s - past))[rest].ravel()
         norms = np.linalg.norm(A, axis=1)
@@ -298,10 +313,15 @@ def test_left_out_errors_are_those_of_refits():
             z = (np.array([last, u[i, k]]) - step.mean) / step.deviation
             last = last + step.features(z[:, None])[:, 0] @ C
             run.append(last)
+        return np.array(run)
+
+    for i in range(12):
+        run = run_without([folds[i]], i)
         np.testing.assert_allclose(held.predicted[i, :, 0], run, rtol=0, atol=1e-6)
-        assert held.errors[i] == pytest.approx(
-            np.linalg.norm(np.array(run) - s[i]) / np.linalg.norm(s[i]), rel=1e-4
-        )
+        assert held.errors[i] == pytest.approx(np.linalg.norm(run - s[i]) / np.linalg.norm(s[i]), rel=1e-4)
+        others = [run_without([folds[i], k], i) for k in range(FOLDS) if k != folds[i]]
+        distance = np.sqrt(np.mean((np.array(others) - run) ** 2, axis=0))
+        np.testing.assert_allclose(held.distance[i, :, 0], distance, rtol=0.01, atol=1e-6)
 
 
 def smoothed(u):
@@ -364,6 +384,26 @@ def test_many_steps_in_blocks_are_one_fit(monkeypatch):
     np.testing.assert_allclose(blocks.predict(new), whole.predict(new), rtol=0, atol=1e-4)
 
 
+def test_a_fit_to_a_part_of_very_many_steps_says_so(monkeypatch):
+    """F coefficients from n steps make an error of a step sqrt(1 + F / n) times that of all others."""
+    from elmonet.marching import choice, fit
+
+    u, s = records(1, 9000)
+    monkeypatch.setattr(choice, "SEARCH_STEPS", 8000)
+    monkeypatch.setattr(fit, "_MANY_STEPS", 5000)
+    monkeypatch.setattr(fit, "_BLOCK_STEPS", 750)
+    monkeypatch.setattr(fit, "_MOST_WORK", 4 * 750 * 10.0**2)  # four blocks with the ten features
+    model = MarchingELMDeepONet(memory=(1, 1), random_state=0).fit(u[0], s[0])
+    features = model._fitted().step.count
+    assert features == 10
+    said = " ".join(model.summary().split())
+    gain = np.sqrt(1 + features / 3000) / np.sqrt(1 + features / 9000) - 1
+    assert "3000 of 9000 were fitted, in blocks spread over the records: all would lower" in said
+    assert f"by a further {100 * gain:.1g} %" in said
+    new, truth = records(1, 200, seed=3)
+    np.testing.assert_allclose(model.predict(new), truth, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("u", "s", "points", "message"),
     [
@@ -375,7 +415,7 @@ def test_many_steps_in_blocks_are_one_fit(monkeypatch):
             [np.arange(40), 2 * np.arange(50)],
             "same time step",
         ),
-        ([np.zeros(4), np.zeros(5)], [np.zeros(4), np.zeros(6)], None, "different"),
+        ([np.zeros(4), np.zeros(5)], [np.zeros(4), np.zeros(6)], None, "record 1 has 5 inputs and 6 outputs"),
     ],
 )
 def test_what_is_no_record_is_refused(u, s, points, message):
@@ -454,3 +494,16 @@ def test_bands_of_noise_do_not_follow_the_distance():
     residuals = 1e-2 * np.random.default_rng(0).normal(size=(20, 400, 1))
     profile = Profile.of(residuals, 1e-3 * grown(), np.arange(20))
     np.testing.assert_allclose(profile.spread(1e-3 * grown()), 1e-2, rtol=0.3)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.75, 0.9])
+def test_bands_of_whole_records_hold_as_many_as_asked(coverage):
+    """For scores that are uniform on [0, 1], a new one is within q with the probability q."""
+    rng, held = np.random.default_rng(0), []
+    for _ in range(4000):
+        scores = np.sort(rng.uniform(size=10))
+        bars = MarchingErrorBars(Profile(Bands(np.ones(1), scores, scores, 10), np.ones((1, 1)), 0.0))
+        held.append(bars.factor(coverage, "function"))
+    assert np.mean(held) == pytest.approx(coverage, abs=0.01)  # 0.10 / sqrt(4000) by chance
+    with pytest.raises(InputError, match="at least 19 independent"):
+        bars.factor(0.95, "function")

@@ -14,7 +14,7 @@ from elmonet.forms.training import Training
 from elmonet.marching import MarchingELMDeepONet
 from elmonet.marching.choice import StepCandidate, StepSearch
 from elmonet.marching.fit import depends_on_later
-from elmonet.marching.forms import from_training
+from elmonet.marching.forms import as_lists, from_training, nearly_records
 from elmonet.marching.model import fit_search
 from elmonet.marching.records import find_rest
 from elmonet.summary import Fact, percent
@@ -22,10 +22,10 @@ from elmonet.summary import Fact, percent
 _MIN_STEPS = 40  # of a record
 _QUICK_STEPS = 3000  # of all records of a quick look
 _WORTH = 4.0  # error of the quick look, in units of that of whole functions, above which no more is tried
-# The same of a second look, with more candidates: a whole search may cost more than all else, and gains
-# nothing where both errors are those of noise in the outputs.
-_CLOSE = 0.95
-_BETTER = 0.9  # error that marching must reach, relative to that of whole functions
+# Error that marching must reach, relative to that of whole functions: by a whole search, and before that by
+# a look, or a second one with more candidates. A search may cost more than all else, and gains nothing where
+# both errors are those of noise, or of what the inputs do between their samples.
+_BETTER = 0.9
 
 
 class Marched(NamedTuple):
@@ -54,12 +54,13 @@ def compare_with_marching(
         look = StepSearch(known, seed=seed, steps=_QUICK_STEPS)
         quick = look.quick()
     except InputError:
-        return None
+        why = nearly_records(training)
+        return Marched(None, Fact("Step in time", f"not tried: {why}")) if why else None
     if quick.error > _WORTH * error:
         return _not_used(look, quick)
-    if quick.error > _CLOSE * error:
+    if quick.error > _BETTER * error:
         quick = look.quick(more=True)
-        if quick.error > _CLOSE * error:
+        if quick.error > _BETTER * error:
             return _not_used(look, quick)
     search = StepSearch(known, seed=seed, deadline=deadline, tell=tell)
     best = search.run()
@@ -83,8 +84,9 @@ def fit_listed(
     return model.fit(X, y, points, groups=groups)
 
 
-def is_ragged(X: Any, y: Any) -> bool:
-    """Return whether X and y are lists of records of different lengths."""
+def is_ragged(y: Any) -> bool:
+    """Return whether outputs may be records of different lengths: a list, or an array of objects."""
+    y = as_lists(y)
     if not isinstance(y, (list, tuple)) or len(y) < 1 or not all(hasattr(one, "shape") for one in y):
         return False
     return len({np.shape(one)[:1] for one in y}) > 1

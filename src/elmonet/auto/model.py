@@ -35,7 +35,7 @@ from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand, unpacked_data
-from elmonet.marching.forms import is_list_of_records
+from elmonet.marching.forms import as_lists, is_list_of_records
 from elmonet.parts import NotFittedError
 from elmonet.progress import Progress, progress_bar
 from elmonet.solve import LEFT_OUT
@@ -150,7 +150,7 @@ class AutoELMDeepONet(OperatorEstimator):
         X, y, points, sensors = unpacked_data(X, y, points, sensors)
         start = perf_counter()
         bar = progress_bar() if self.progress is True else nullcontext(self.progress or None)
-        if is_ragged(X, y) and is_list_of_records(X, y):
+        if is_ragged(y) and is_list_of_records(as_lists(X), as_lists(y)):
             with bar as hook:
                 return self._fit_listed(X, y, points, sensors, groups, hook)._with_labels(given)
         with bar as hook:

@@ -235,12 +235,11 @@ class StepSearch:
                 break  # what is left cannot be better
             judged.append((self._risk(one), one))
         least, best = min(judged, key=lambda pair: pair[0])
-        narrow = best.settings._replace(width=_WIDTH)
         alike = [
             one
             for risk, one in judged
             if risk <= _WORTH * least
-            or (risk <= _ALIKE * least and one.settings != narrow and _not_worse(one, best))
+            or (risk <= _ALIKE * least and not _narrower(one, best) and _not_worse(one, best))
         ]
         simplest = min(alike, key=lambda one: (one.n_features, -one.settings.every)).settings
         return min((one for one in alike if one.settings == simplest), key=lambda one: one.score)
@@ -316,11 +315,15 @@ class StepSearch:
             one
             for one in random
             if one.settings._replace(width=settings.width, kind=settings.kind) == settings
+        ] or [
+            one
+            for one in random
+            if one.settings._replace(width=settings.width, scale=settings.scale) == settings
         ]
         if not narrow:
             return _ALPHAS
         at = _ALPHAS.index(min(narrow, key=lambda one: one.score).alpha)
-        return _ALPHAS[max(0, at - 1) : at + 2]
+        return _ALPHAS[max(0, at - 2) : at + 2]
 
     def _memories(self) -> tuple[list[tuple[int, int]], list[int]]:
         """Return the memories to try with feedback, (outputs, inputs), and without."""
@@ -373,14 +376,24 @@ class StepSearch:
         return [Settings(*m, "hysteretic", width, scale, every) for m in memories for scale in _SCALES[:2]]
 
     def _wide(self) -> list[Settings]:
-        """Return wider random features, where random features are among the best."""
-        random = [one for one in self.candidates if one.settings.kind == "tanh"]
-        if not random or self.many or self.records.steps < 5 * _WIDE:
+        """Return wider random features of each kind among the best; of the best, also a scale in between."""
+        if self.many or self.records.steps < 5 * _WIDE:
             return []
-        own = min(random, key=lambda one: one.score)
-        if own.score > _CLOSE * self.best().score:
-            return []
-        return [own.settings._replace(width=_WIDE)]
+        ranked = sorted((one for one in self.candidates if one.settings.random), key=lambda one: one.score)
+        best: dict[str, Settings] = {}
+        for one in ranked:
+            if one.score <= _CLOSE * self.best().score:
+                best.setdefault(one.settings.kind, one.settings)
+        out = [own._replace(width=_WIDE) for own in best.values()]
+        if out:
+            first = ranked[0].settings
+            scales = [
+                one.settings.scale for one in ranked if one.settings._replace(scale=first.scale) == first
+            ]
+            other = next((scale for scale in scales if scale != first.scale), None)
+            if other is not None:
+                out.append(out[0]._replace(scale=float(np.sqrt(first.scale * other))))
+        return out
 
     def larger(self, candidate: StepCandidate) -> Larger | None:
         """Return runs of the larger half of the pieces by a fit to the smaller half."""
@@ -426,6 +439,12 @@ def _score(errors: np.ndarray) -> np.ndarray:
     """Return the geometric mean of the mean and the geometric mean of errors (..., n)."""
     logs = np.log(np.clip(errors, _ROUNDING, _MOST))
     return np.asarray(np.sqrt(np.minimum(errors, _MOST).mean(axis=-1) * np.exp(logs.mean(axis=-1))))
+
+
+def _narrower(one: StepCandidate, best: StepCandidate) -> bool:
+    """Return whether a step has fewer of the same random features."""
+    width = best.settings.width
+    return one.settings.width < width and one.settings._replace(width=width) == best.settings
 
 
 def _not_worse(one: StepCandidate, best: StepCandidate) -> bool:

@@ -16,7 +16,7 @@ from elmonet.errors import ExtrapolationWarning, InputError, warn
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.suspects import Suspects
 from elmonet.marching.bands import HeldOutRuns, MarchingErrorBars
-from elmonet.marching.forms import Given, RecordInputs, Started, targets_of
+from elmonet.marching.forms import Given, RecordInputs, Started, as_lists, targets_of
 from elmonet.marching.free_run import Runner
 from elmonet.marching.ranges import MARGIN, outside_range
 from elmonet.marching.records import before
@@ -61,7 +61,7 @@ class FittedMarching(FittedModel):
     Attributes
     ----------
     step, coefficients : the step, and its coefficients (F, c).
-    companions : (K, F, c), coefficients of fits without some of the records.
+    companions : (K, F, c), coefficients of fits without each fold of the records.
     limits : (2, c), where runs are cut off.
     rest, level, from_rest : what is taken to come before a record, see `Records`.
     dt, t0 : time step, and the time of the first value.
@@ -116,7 +116,7 @@ class FittedMarching(FittedModel):
 
     def _own_times(self, points: Any, given: Given, name: str) -> np.ndarray | None:
         """Return times (M,) between those of the records; None if they are just these."""
-        lengths = [len(u) for u in given.u]
+        lengths, points = [len(u) for u in given.u], as_lists(points)
         if isinstance(points, (list, tuple)) and given.form == "list" and np.ndim(points[0]) > 0:
             if [np.size(own) for own in points] != lengths:
                 raise InputError(f"{name} must hold the times of each record, as many as its inputs.")
@@ -147,7 +147,7 @@ class FittedMarching(FittedModel):
             raise InputError(
                 f"start must hold the first outputs of each of the {len(given.u)} records; got {len(start)}."
             )
-        found = targets_of(self.outputs, start, len(given.u))
+        found = targets_of(self.outputs, start, len(given.u), "start")
         for i, (own, u) in enumerate(zip(found, given.u, strict=True)):
             if not 1 <= len(own) <= len(u):
                 raise InputError(

@@ -24,9 +24,10 @@ from elmonet.forms.outputs import OutputForm, root_mean_squares
 from elmonet.forms.training import Training, understand
 from elmonet.forms.transforms import Affine
 from elmonet.marching.records import Records
+from elmonet.marching.times import is_uniform, same_times, time_step, times_of
 
-_UNIFORM = 1e-3  # deviation of time steps that counts as rounding, relative to the step
 _IN_MEMORY = 1_000_000  # steps of records on disk that are read at once
+_GAPS = " A record may also be cut in two at a gap: records may have any lengths."
 _SHOWN = 100_000  # steps of records on disk whose times are kept
 
 
@@ -141,6 +142,7 @@ class RecordInputs(InputForm):
         """Check records and return them one by one."""
         if isinstance(X, Started):
             X = X.X
+        X = as_lists(X)
         if self.names is not None:
             return self._named(estimator, X)
         if isinstance(X, (list, tuple)) and len(X) and all(np.ndim(one) > 0 for one in X):
@@ -161,6 +163,11 @@ class RecordInputs(InputForm):
         if len(shape) > 1 and shape[2:] != self.given[1:]:
             wanted = ", ".join(["N", "T", *map(str, self.given[1:])])
             raise InputError(f"X must hold records ({wanted}) of any length T, as in fit; got {shape}.")
+        if len(shape) == 2 and shape[0] > 1 and shape[1] == 1:
+            raise InputError(
+                f"X is {shape}, {shape[0]} records of one step: give several records as (N, T), one as (T,) "
+                "or (1, T)."
+            )
         if len(shape) != 1 + len(self.given) or shape[1:] == self.given:
             return super().rows(estimator, X)  # of the training length, or refused
         X = np.asarray(plain(X), dtype=np.float64)
@@ -213,16 +220,20 @@ def find_records(
     """
     if is_stored(X) and is_stored(y):
         return _stored(X, y, points, sensors, groups)
+    X, y, points = as_lists(X), as_lists(y), as_lists(points)
     if is_list_of_records(X, y):
         return _listed(X, y, points, sensors, groups)
     if getattr(X, "ndim", 0) == 1 and getattr(y, "ndim", 0) == 1 and len(X) == len(y) > 1:
         times = None if points is None else [np.ravel(points)]
         return _listed([X], [y], times, sensors, groups)
+    for name, A in (("X", plain(X)), ("y", plain(y))):
+        if getattr(getattr(A, "dtype", None), "kind", "") == "f":
+            finite(np.asarray(A), name, _GAPS)
     training = understand(estimator, X, y, points, sensors=sensors, groups=groups)
-    return from_training(training, sensors)
+    return from_training(training)
 
 
-def from_training(training: Training, sensors: Any = None) -> tuple[Records, RecordInputs, OutputForm]:
+def from_training(training: Training) -> tuple[Records, RecordInputs, OutputForm]:
     """Return training functions as records, if they are (N, T) on one uniform axis."""
     inputs, outputs = RecordInputs.of(training.inputs), training.outputs
     if outputs.scattered or training.has_gaps or outputs.points.shape[1] != 1:
@@ -237,15 +248,42 @@ def from_training(training: Training, sensors: Any = None) -> tuple[Records, Rec
     if inputs.steps != T or inputs.channels == 0:
         raise InputError(
             f"records need inputs and outputs at the same times: y has {T} times, X has functions of the "
-            f"shape {inputs.given}. Give X (N, {T}) or (N, {T}, channels)."
+            f"shape {inputs.given}. Give X (N, {T}) or (N, {T}, channels){_one_more(inputs.given, T)}."
         )
-    if training.inputs.sensors is not None and not _same_times(training.inputs.sensors, outputs.points):
+    if training.inputs.sensors is not None and not same_times(training.inputs.sensors, outputs.points):
         raise InputError("records need inputs at the times of the outputs: sensors and points must agree.")
     n, c = len(training.X), max(1, outputs.components)
     given = inputs.split(None, training.inputs.as_given(training.X))
     s = np.moveaxis(np.asarray(training.y, np.float64).reshape(n, c, T), 1, 2)
     numbers = np.arange(n) if training.groups is None else training.groups.numbers
     return Records(given.u, list(s), given.parameters, numbers, dt, t0), inputs, outputs
+
+
+def _one_more(shape: tuple[int, ...], T: int) -> str:
+    """Return what to do about inputs with one step more or less than outputs, in words."""
+    if not shape or abs(shape[0] - T) != 1:
+        return ""
+    return ": cut off the first or the last one, at the time when the other was not recorded"
+
+
+def nearly_records(training: Training) -> str:
+    """Return what keeps functions of one variable from being records in time, if it is a detail."""
+    outputs, shape = training.outputs, training.inputs.given
+    if outputs.scattered or outputs.points.shape[1] != 1 or training.inputs.names is not None or not shape:
+        return ""
+    T, sensors = len(outputs.points), training.inputs.sensors
+    if sensors is not None and len(sensors) == T and not same_times(sensors, outputs.points):
+        return ""
+    if abs(shape[0] - T) == 1:
+        return f"inputs have {shape[0]} steps, outputs {T}"
+    if shape[0] != T:
+        return ""
+    if training.has_gaps:
+        return "outputs have gaps"
+    steps = np.diff(outputs.points[:, 0])
+    if steps.min() <= 0 or is_uniform(steps, outputs.points[:, 0]):
+        return ""
+    return f"time steps are {steps.min():.3g} to {steps.max():.3g}, and must be uniform"
 
 
 class StoredRecord:
@@ -295,8 +333,29 @@ def _stored(
     return Records(u, s, np.empty((n, 0)), numbers, dt, t0), RecordInputs(shape, shape), outputs
 
 
+def as_lists(given: Any) -> Any:
+    """Return object arrays, and lists of lists, of records of different lengths as lists of arrays.
+
+    Anything else is returned unchanged.
+    """
+    if isinstance(given, dict):
+        return {name: as_lists(part) for name, part in given.items()}
+    listed = isinstance(given, (list, tuple))
+    if not listed and not (getattr(getattr(given, "dtype", None), "kind", "") == "O" and given.ndim == 1):
+        return given
+    parts = list(given)
+    if not parts or not all(isinstance(one, (list, tuple)) or np.ndim(one) for one in parts):
+        return given
+    if listed and len({len(one) for one in parts}) == 1:
+        return given
+    return [np.asarray(one) if isinstance(one, (list, tuple)) else one for one in parts]
+
+
 def is_list_of_records(X: Any, y: Any) -> bool:
-    """Return whether X and y are lists with a record of inputs and one of outputs at the same times."""
+    """Return whether X and y are lists with a record of inputs and one of outputs at the same times.
+
+    Where records differ in length, inputs may have one step more or less: `find_records` says which.
+    """
     if isinstance(X, dict):
         lists = [part for part in X.values() if isinstance(part, (list, tuple)) and np.ndim(part[0]) > 0]
         return bool(lists) and isinstance(y, (list, tuple)) and all(is_list_of_records(p, y) for p in lists)
@@ -305,7 +364,8 @@ def is_list_of_records(X: Any, y: Any) -> bool:
     pairs = list(zip(X, y, strict=True))
     if not all(hasattr(a, "shape") and hasattr(b, "shape") and np.ndim(a) and np.ndim(b) for a, b in pairs):
         return False
-    return all(len(a) == len(b) for a, b in pairs)
+    ragged = len({len(a) for a, _ in pairs}) > 1
+    return all(abs(len(a) - len(b)) <= int(ragged) for a, b in pairs)
 
 
 def _listed(
@@ -316,7 +376,7 @@ def _listed(
         raise InputError("inputs of records are known at the times of the outputs: remove sensors.")
     s = [_record(one, f"y[{i}]") for i, one in enumerate(y)]
     n, lengths = len(s), [len(one) for one in s]
-    dt, t0 = _times(points, lengths)
+    dt, t0 = times_of(points, lengths)
     T, first = max(lengths), np.asarray(plain(y[0]))
     names, shapes = None, None
     if isinstance(X, dict):
@@ -330,8 +390,12 @@ def _listed(
         given_shape = (T, *np.shape(plain(X[0]))[1:])
     inputs = RecordInputs(given_shape, given_shape, names, shapes)
     given = inputs.split(None, X)
-    if [len(one) for one in given.u] != lengths:
-        raise InputError("each record needs as many inputs as outputs, at the same times.")
+    for i, (one, length) in enumerate(zip(given.u, lengths, strict=True)):
+        if len(one) != length:
+            raise InputError(
+                f"record {i} has {len(one)} inputs and {length} outputs, and needs both at the same times: "
+                "cut off the values, the first or the last ones, at times when the other was not recorded."
+            )
     counts = {one.shape[1] for one in s}
     if len(counts) > 1:
         raise InputError(f"all records must have the same number of outputs, got {sorted(counts)}.")
@@ -348,16 +412,17 @@ def _listed(
     return Records(given.u, s, given.parameters, numbers, dt, t0), inputs, outputs
 
 
-def targets_of(outputs: OutputForm, y: Any, n: int) -> list[np.ndarray]:
+def targets_of(outputs: OutputForm, y: Any, n: int, name: str = "y") -> list[np.ndarray]:
     """Return outputs of the user as records (T_i, c), as rows of their form are."""
+    y = as_lists(y)
     if isinstance(y, (list, tuple)) and y and all(np.ndim(one) for one in y):
-        s = [_record(one, f"y[{i}]") for i, one in enumerate(y)]
+        s = [_record(one, f"{name}[{i}]") for i, one in enumerate(y)]
     else:
         names, y = named_components(y)
         if names is not None:
             y = y[..., [names.index(name) for name in _same_names(names, outputs.names)]]
         y = np.asarray(plain(y), dtype=np.float64)
-        finite(y, "y")
+        finite(y, name)
         y = y[None] if y.ndim == 1 else y
         c = max(1, outputs.components)
         if outputs.axis == 0 and y.ndim == 3:
@@ -379,57 +444,13 @@ def _same_names(given: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[
     return names
 
 
-def time_step(t: np.ndarray) -> tuple[float, float]:
-    """Return the step and the first of uniform, growing times (T,)."""
-    steps = np.diff(t)
-    if len(t) < 2:
-        raise InputError("a record needs at least two times: give points (T,), uniform in time.")
-    dt = float((t[-1] - t[0]) / (len(t) - 1))
-    if dt <= 0 or np.abs(steps - dt).max() > _UNIFORM * dt + 4 * np.spacing(np.abs(t).max()):
-        raise InputError(
-            f"records need uniform time steps: they are {steps.min():.4g} to {steps.max():.4g}. Resample "
-            "them: elmonet.resample(values, times, new_times)."
-        )
-    return dt, float(t[0])
-
-
-def _times(points: Any, lengths: list[int]) -> tuple[float, float]:
-    """Return step and first time of records, from times for each or for the longest."""
-    if points is None:
-        return 1.0, 0.0
-    each = points if isinstance(points, (list, tuple)) and np.ndim(points[0]) > 0 else None
-    if each is None:
-        t = np.ravel(plain(points))
-        if len(t) < max(lengths):
-            raise InputError(
-                f"points must hold the times of the longest record, {max(lengths)}; got {len(t)}."
-            )
-        return time_step(t[: max(lengths)])
-    if [np.size(own) for own in each] != lengths:
-        raise InputError("points must hold the times of each record, as many as its values.")
-    found = [time_step(np.ravel(plain(own))) for own in each if np.size(own) > 1]
-    dts = np.array([dt for dt, _ in found])
-    if np.ptp(dts) > _UNIFORM * dts.mean():
-        raise InputError(
-            f"all records need the same time step: they are {dts.min():.4g} to {dts.max():.4g}. Resample "
-            "them: elmonet.resample(values, times, new_times)."
-        )
-    return float(dts.mean()), found[0][1]
-
-
-def _same_times(sensors: np.ndarray, points: np.ndarray) -> bool:
-    return sensors.shape == points.shape and bool(
-        np.allclose(sensors, points, rtol=0, atol=1e-9 * np.ptp(points))
-    )
-
-
 def _record(values: Any, name: str) -> np.ndarray:
     """Return one record as (T, channels)."""
     values = np.asarray(plain(values))
     if values.dtype.kind not in "fiub" or values.ndim not in (1, 2) or not values.size:
         raise InputError(f"{name} must be a record (T,) or (T, channels) of numbers; got {values.shape}.")
     values = values.astype(np.float64)
-    finite(values, name)
+    finite(values, name, _GAPS)
     return values.reshape(len(values), -1)
 
 

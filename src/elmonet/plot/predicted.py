@@ -58,7 +58,8 @@ class WithBand:
         labels = model.labels_
         name = function.label or labels.output
         output = labels.with_unit(name) if labels.units.get(name) else "s"
-        return replace(shown, axes=labels.axes_with_units, mesh=function.mesh, output=output)
+        axes = labels.axes_with_units or (("t",) if model._fitted().takes_lists else None)
+        return replace(shown, axes=axes, mesh=function.mesh, output=output)
 
     @property
     def known(self) -> np.ndarray:
