@@ -64,7 +64,7 @@ _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear blo
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
 _AGREE = 0.1  # by which left-out and held-out errors may differ for the former to be trusted
-_KEPT_ERRORS = 100_000  # functions whose errors are kept
+_KEPT_ERRORS = 100_000  # functions that are left out in a second pass; of more, some spread over all
 _SEARCH_TIME, _COMPARE_TIME, _SUM_TIME = 0.3, 0.5, 0.75  # parts of the time budget after which each step ends
 
 
@@ -317,8 +317,10 @@ class LargeFit:
             block_features.add(sums, *block_features.rows(self.X[self.held], self.y[self.held]))
             alpha, factor, C = ridge_from(sums, ridge.alpha)
         task = LeftOutErrorsTask(block_features, factor.factor, C / self.g)
-        errors, kind, residual = self._left_out(task, ridge, sums.functions)
-        fair = errors[self._outside(block_features)] if len(errors) == N else errors
+        errors, functions, kind, residual = self._left_out(task, ridge, sums.functions)
+        fair = errors
+        if kind == "leave-one-out" and np.any(outside := self._outside(block_features, functions)):
+            fair = errors[outside]
         solution = Solution(
             **lifted(self.span, C / self.g),
             rank_T=self.span.rank,
@@ -327,7 +329,7 @@ class LargeFit:
             alpha=alpha,
             expected_error=float(np.mean(fair)),
             error_kind=kind,
-            errors=errors if len(errors) <= _KEPT_ERRORS else None,
+            errors=errors if len(functions) == N else None,
             seconds=perf_counter() - started,
             method="gram",
             alphas=np.array(sorted(ridge.tried)),
@@ -360,8 +362,8 @@ class LargeFit:
 
     def _left_out(
         self, task: LeftOutErrorsTask, ridge: ValidatedRidge, summed: int
-    ) -> tuple[np.ndarray, str, float | None]:
-        """Return the errors of functions left out, their kind, and the relative residual of the fit.
+    ) -> tuple[np.ndarray, np.ndarray, str, float | None]:
+        """Return the errors of functions left out, their indices, the kind, and the residual of the fit.
 
         Leverages at a small alpha may be rounding. So left-out errors are compared with those of the same
         functions held out, of which the solve knew nothing; these are stated if the two differ, and if
@@ -374,23 +376,24 @@ class LargeFit:
         alike = abs(both[0] - both[1]) <= _AGREE * both[1]
         if self.found.groups is not None or not alike or summed < self.source.functions:
             B = task.block_features.features(X)
-            return self._errors(ridge.C, np.ascontiguousarray(B), y), "held out", None
+            errors = self._errors(ridge.C, np.ascontiguousarray(B), y)
+            return errors, self.held_out_functions, "held out", None
         with threadpool_limits(1):
-            found = self.source.reduce("leaving functions out", task, until=self._until(1.0))
+            what, most = "leaving functions out", _KEPT_ERRORS
+            found = self.source.reduce(what, task, until=self._until(1.0), most=most)
         residual = float(np.sqrt(found.squared / found.total)) if found.total else 0.0
-        return found.of_each(), "leave-one-out", residual
+        return found.of_each(), found.functions(), "leave-one-out", residual
 
-    def _outside(self, block_features: BlockFeatures) -> np.ndarray:
-        """Return the functions (N,), as a mask, whose left-out errors are those of new functions.
+    def _outside(self, block_features: BlockFeatures, functions: np.ndarray) -> np.ndarray:
+        """Return which of some functions, as a mask, have the left-out errors of new functions.
 
         A landmark has a feature of its own, to which nothing but its neighbours' residuals gives a weight if
         it is left out: its error is larger. And the others of the sample from which landmarks were chosen are
         the usual ones: their errors are smaller.
         """
-        outside = np.ones(self.source.functions, bool)
-        if "sample" in learns_from(block_features.branch):
-            outside[self.sampled_functions] = False
-        return outside
+        if "sample" not in learns_from(block_features.branch):
+            return np.ones(len(functions), bool)
+        return ~np.isin(functions, self.sampled_functions)
 
     def _error_bars(self, task: LeftOutErrorsTask) -> OperatorErrorBars | None:
         """Return error bars from the held-out functions, now left out, equally wide for all functions."""
