@@ -30,6 +30,7 @@ from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _INTERPOLATED = 200  # functions that tell the interpolation error
+_FEW = 50  # training functions, up to which predictions look at error bars if errors have a heavy tail
 
 
 @dataclass(frozen=True)
@@ -323,6 +324,21 @@ class FittedOperator(FittedModel):
         """Return which functions (n,) lie well outside the training functions; False where unknown."""
         measure = self.record.measure
         return np.zeros(len(query.Z), bool) if measure is None else measure.outside(query.Z)
+
+    def warn_if_outside(self, query: Query) -> None:
+        """Warn of functions well outside the training functions, and of those with large expected errors.
+
+        The latter where few large errors determine the expected error, and functions are few: then it says
+        little about a single input, and error bars cost little.
+        """
+        super().warn_if_outside(query)
+        if not self.estimate.heavy_tail or isinstance(self.outputs, ScatteredForm):
+            return
+        known = 0 if self.bars is None else self.bars.independent
+        functions = known if self.training is None else len(self.training.X)
+        if 0 < functions <= _FEW and self.error_bars is not None:
+            at_training_points = replace(query, points=None, grid=None, own=None, ends=None)
+            self.estimate.warn_if_exceeded(self.expected_errors(at_training_points))
 
     def _new_record(self) -> TrainingRecord:
         if self.training is None:
