@@ -280,7 +280,9 @@ def test_of_very_many_functions_some_are_left_out(few, quick_search, monkeypatch
     assert some.expected_error_ == pytest.approx(every.expected_error_, rel=0.1)
 
 
-@pytest.mark.parametrize(("count", "functions_", "most"), [(489, 10**6, 10**5), (20, 10**6, 10**5), (3, 9, 2)])
+@pytest.mark.parametrize(
+    ("count", "functions_", "most"), [(489, 10**6, 10**5), (20, 10**6, 10**5), (3, 9, 2)]
+)
 def test_some_blocks_are_spread_over_all(count, functions_, most):
     taken = spread_blocks(count, functions_, most)
     assert taken[0] == 0

@@ -164,7 +164,7 @@ class AutoELMDeepONet(OperatorEstimator):
             else:
                 begin = perf_counter()
                 training = understand(self, X, y, points, sensors=sensors, groups=groups, gaps=gaps)
-                # The end goes through all outputs, too: it takes about as long, and search and layers end earlier.
+                # The end goes through all outputs, too, and takes about as long.
                 early = start - (perf_counter() - begin)
                 best, leaderboard, repeats = self._choose(training, sensors, early, hook)
             global_model, layered = best

@@ -15,6 +15,7 @@ from elmonet.description.operations import evaluate
 from elmonet.errors import InputError
 from elmonet.features.base import checked_orders, learns_from
 from elmonet.fitting.fitted import FittedModel
+from elmonet.fitting.grids import RestOfGrid, missing_points, rest_of_grid
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.residuals import Residuals, held_out_residuals
 from elmonet.forms.inputs import InputForm
@@ -345,7 +346,24 @@ class FittedOperator(FittedModel):
             return TrainingRecord()
         return TrainingRecord.of(self.training.X, self.seen(self.training.X))
 
+    @cached_property
+    def rest_of_grid(self) -> RestOfGrid | None:
+        """What to expect at the rest of a grid, for few functions of numbers on a part of it; else None."""
+        training = self.training
+        if training is None or len(training.X) > _FEW or isinstance(self.outputs, ScatteredForm):
+            return None
+        points = None if self.outputs.lift is not None else missing_points(training.X)
+        if points is None or self.error_bars is None:
+            return None
+        return rest_of_grid(self, points, self.expected_errors(Query(points, self.seen(points))))
+
     # Words and reports
+
+    @property
+    def summary(self) -> Summary | str:
+        """The summary, with the error at the rest of a grid."""
+        summary, rest = super().summary, self.rest_of_grid
+        return summary if isinstance(summary, str) or rest is None else summary.telling("error", rest.fact())
 
     def own_summary(self) -> Summary:
         """Return the summary of a model with given settings."""
