@@ -360,8 +360,7 @@ class Search:
         """Try scales around that of a trial, on its functions, towards the least error.
 
         Where a trial takes long, and between the first round and the last, the first that gains nothing ends
-        it, but for the vertex of the parabola if there are trials on both sides. The first goes to the side
-        where the error rose more slowly in the first round.
+        it. The first goes to the side where the error rose more slowly in the first round.
         """
         quick = best.functions > _SLOW_ROUND or self.rounds[0] < best.functions < len(self.X)
         first = self.rounds[0] if best.functions > self.rounds[0] else 0
@@ -369,19 +368,15 @@ class Search:
         down = bool(before) and falls_downwards(
             [t.candidate.scale for t in before], [t.error for t in before]
         )
-        ends = False
         for _ in range(_REFINEMENTS if best.candidate.has_scale else 0):
             alike = [t for t in self.trials if t.functions == best.functions and t.kind == best.kind]
-            scales = [t.candidate.scale for t in alike]
-            scale = next_scale(scales, [t.error for t in alike], down=down)
-            if scale is None or (ends and not min(scales) < scale < max(scales)):
-                return
+            scale = next_scale([t.candidate.scale for t in alike], [t.error for t in alike], down=down)
             count = len(self.trials)
-            self._try([(best.transform, best.candidate.at(scale))], best.functions)
+            if scale is not None:
+                self._try([(best.transform, best.candidate.at(scale))], best.functions)
             gained = [t.error < _GAIN * best.error for t in self.trials[count:]]
-            if not gained or (ends and not any(gained)):
+            if not gained or (quick and not any(gained)):
                 return
-            ends = quick and not any(gained)
             best = min(best, *self.trials[count:], key=lambda trial: trial.error)
 
     def _promising(self, functions: int, count: int) -> list[Trial]:
