@@ -102,6 +102,16 @@ class FittedModel(ABC):
         """Warn of functions well outside the training functions (`ExtrapolationWarning`)."""
         warn_of_extrapolation(self.outside(query))
 
+    def warn_if_exceeded(self, query: Any) -> None:
+        """Warn of functions with far larger expected errors than the mean, where few determine the mean."""
+        errors = self.quick_expected_errors(query) if self.estimate.heavy_tail else None
+        if errors is not None:
+            self.estimate.warn_if_exceeded(errors)
+
+    def quick_expected_errors(self, query: Any) -> np.ndarray | None:
+        """Return `expected_errors`, if they are known in little time."""
+        return None
+
     def expected_errors(self, query: Any) -> np.ndarray:
         """Return the relative error to expect of each function (n,): the size of its error bars."""
         bars = self.require_error_bars()

@@ -326,20 +326,13 @@ class FittedOperator(FittedModel):
         measure = self.record.measure
         return np.zeros(len(query.Z), bool) if measure is None else measure.outside(query.Z)
 
-    def warn_if_outside(self, query: Query) -> None:
-        """Warn of functions well outside the training functions, and of those with large expected errors.
-
-        The latter where few large errors determine the expected error, and functions are few: then it says
-        little about a single input, and error bars cost little.
-        """
-        super().warn_if_outside(query)
-        if not self.estimate.heavy_tail or isinstance(self.outputs, ScatteredForm):
-            return
+    def quick_expected_errors(self, query: Query) -> np.ndarray | None:
+        """Return `expected_errors` at the training points, if functions are few: then they cost little."""
         known = 0 if self.bars is None else self.bars.independent
         functions = known if self.training is None else len(self.training.X)
-        if 0 < functions <= _FEW and self.error_bars is not None:
-            at_training_points = replace(query, points=None, grid=None, own=None, ends=None)
-            self.estimate.warn_if_exceeded(self.expected_errors(at_training_points))
+        if not 0 < functions <= _FEW or isinstance(self.outputs, ScatteredForm) or self.error_bars is None:
+            return None
+        return self.expected_errors(replace(query, points=None, grid=None, own=None, ends=None))
 
     def _new_record(self) -> TrainingRecord:
         if self.training is None:
