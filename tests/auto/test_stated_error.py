@@ -9,7 +9,6 @@ import pytest
 from elmonet import (
     AutoELMDeepONet,
     ELMDeepONet,
-    ExtrapolationWarning,
     InfiniteWidth,
     LargeErrorWarning,
     LayeredELMDeepONet,
@@ -311,7 +310,7 @@ def test_inputs_with_far_larger_errors_than_the_mean_are_named(tmp_path):
     model = ELMDeepONet(InfiniteWidth("matern52", 0.5)).fit(designs[:34], s[:34], points=x)
     assert "heavy tail" in model.summary()
     new, truth = designs[34:], s[34:]
-    with pytest.warns(ExtrapolationWarning) as caught:
+    with pytest.warns(LargeErrorWarning) as caught:
         predicted = model.predict(new)
     errors = np.linalg.norm(predicted - truth, axis=1) / np.linalg.norm(truth, axis=1)
     each = model.expected_errors(new)  # no warning: it says so itself
@@ -321,8 +320,8 @@ def test_inputs_with_far_larger_errors_than_the_mean_are_named(tmp_path):
     assert (new[named, 1] == 1).all()
     assert errors[named].mean() > 3 * errors[~named].mean()
     model.save(tmp_path / "m.elmonet")
-    with pytest.warns(ExtrapolationWarning, match="have an expected error"):
+    with pytest.warns(LargeErrorWarning, match="have an expected error"):
         load(tmp_path / "m.elmonet").predict(new)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ExtrapolationWarning)
+        warnings.simplefilter("error", LargeErrorWarning)
         model.predict(new[~named])

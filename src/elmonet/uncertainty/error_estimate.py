@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import stdtrit
 
-from elmonet.errors import ExtrapolationWarning, LargeErrorWarning, warn
+from elmonet.errors import LargeErrorWarning, warn
 from elmonet.summary import Fact, percent
 
 _KINDS = {
@@ -109,7 +109,7 @@ class ErrorEstimate:
                 f"{percent(self.error, 2)} is expected in the mean: training functions around them are "
                 "predicted far worse than others. expected_errors(X) gives the error of each; add functions "
                 "like these.",
-                ExtrapolationWarning,
+                LargeErrorWarning,
             )
 
     def plus(self, error: float) -> ErrorEstimate:
