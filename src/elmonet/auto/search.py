@@ -468,7 +468,8 @@ class Search:
         own = [trial.seconds for trial in self._timed if trial.functions == functions]
         if functions == len(self.X) or not own:
             return self.deadline
-        return self.deadline - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
+        modes = max(self._preparing(transform, len(self.X)) for transform, _ in self._prepared)
+        return self.deadline - modes - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
 
     def _time_for_round(self, trial: Trial, functions: int) -> bool:
         """Return whether a round leaves time for a trial on all functions, which there always is one of."""
