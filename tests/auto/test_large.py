@@ -290,3 +290,11 @@ def test_some_blocks_are_spread_over_all(count, functions_, most):
     assert len(set(taken.tolist())) == len(taken) == min(count, max(16, -(-count * most // functions_)))
     assert np.ptp(np.diff(taken)) <= 1
     np.testing.assert_array_equal(spread_blocks(count, functions_, functions_), np.arange(count))
+
+
+def test_the_best_kernel_is_tried_with_and_without_a_linear_block(few, quick_search):
+    u, s = functions(350, 2)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    best, *others = [row["branch"].split(",")[0] for row in found.leaderboard_ if "landmarks" in row["branch"]]
+    other = best.removeprefix("linear + ") if best.startswith("linear") else f"linear + {best}"
+    assert other in others

@@ -53,6 +53,7 @@ _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
 _WIDTHS = (500, 1000, 2000)  # features of the comparisons
 _STEPS = (1.0, 2.0, 1.4)  # factors between scales in each of them; 1: a single scale
+_MOST_STEPS = 4  # from one scale to the next, as long as the error falls
 _KINDS = (4, 3, 2)  # kinds of branches in each of them
 _PER_FEATURE, _FEWEST = 8, 4  # functions for each feature in a comparison, and at least
 _CLOSE = 1.3  # drop kinds whose error exceeds this times the best
@@ -208,12 +209,17 @@ class LargeFit:
                 part = 0.3 + 0.05 * len(self.trials) / (len(self.trials) + 5) * (i + 1)
                 self.report(f"comparing {candidate} on {functions} functions", part, 1.0)
                 found.append(self._around(self._try(candidate, width, functions), step))
+            found += self._with_or_without_linear(min(found, key=lambda trial: trial.error))
             found.sort(key=lambda trial: trial.error)
             narrow, best = best, found[0]
             if narrow is not None and best.error > _WIDER * narrow.error:
                 return min(best, narrow, key=lambda trial: trial.error)
             close = [trial.candidate for trial in found if trial.error <= _CLOSE * best.error]
-            kinds = [candidate for candidate in close if candidate.has_scale][:count]
+            families: dict[str, Candidate] = {}
+            for candidate in close:
+                if candidate.has_scale:
+                    families.setdefault(candidate.family, candidate)
+            kinds = list(families.values())[:count]
             if not kinds:
                 break
         assert best is not None
@@ -254,16 +260,31 @@ class LargeFit:
         return trial
 
     def _around(self, best: FinishTrial, step: float) -> FinishTrial:
-        """Try the next smaller scale, then another one where the error falls; return the best trial."""
+        """Try the next smaller scale, then others as long as the error falls; return the best trial."""
         if step == 1 or not best.candidate.has_scale or self._late(_COMPARE_TIME):
             return best
         at, scale = best.candidate.at, best.candidate.scale
         smaller = self._try(at(scale / step), best.width, best.functions)
-        if self._late(_COMPARE_TIME):
-            return min(best, smaller, key=lambda trial: trial.error)
-        further = scale / step**2 if smaller.error < best.error else scale * step
-        last = self._try(at(further), best.width, best.functions)
-        return min(best, smaller, last, key=lambda trial: trial.error)
+        factor = 1 / step if smaller.error < best.error else step
+        best = min(best, smaller, key=lambda trial: trial.error)
+        for _ in range(_MOST_STEPS):
+            if self._late(_COMPARE_TIME):
+                break
+            further = self._try(at(best.candidate.scale * factor), best.width, best.functions)
+            if further.error >= best.error:
+                break
+            best = further
+        return best
+
+    def _with_or_without_linear(self, best: FinishTrial) -> list[FinishTrial]:
+        """Try the best kernel without its linear block, or with one, which few functions do not decide.
+
+        A smooth kernel of a small scale has few features above rounding; beside a linear block it has more.
+        """
+        candidate, m = best.candidate, prod(self.inputs.shape)
+        if candidate.width or not candidate.has_scale or m > _LINEAR_UP_TO or self._late(_COMPARE_TIME):
+            return []
+        return [self._try(replace(candidate, linear=not candidate.linear), best.width, best.functions)]
 
     def _begin(self, candidate: Candidate) -> float | None:
         """Return the alpha of the last trial of the same family, to begin with."""
