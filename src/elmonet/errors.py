@@ -56,7 +56,7 @@ class ExtrapolationWarning(NumericsWarning):
 
 
 class LargeErrorWarning(NumericsWarning):
-    """A fit whose expected error is so large that its predictions are of little use."""
+    """Expected errors so large that predictions are of little use: of a fit, or of some inputs."""
 
 
 class FewFunctionsWarning(NumericsWarning):

@@ -8,7 +8,7 @@ from elmonet.auto import large, model
 from elmonet.data.lazy import Blocks
 from elmonet.features.base import features
 from elmonet.fitting.block_tasks import BlockFeatures, LeftOutErrorsTask, SumTask
-from elmonet.fitting.executors import OnThreads
+from elmonet.fitting.executors import OnThreads, spread_blocks
 from elmonet.forms.training import understand
 from elmonet.solve.problem import Span
 from elmonet.solve.streamed import ridge_at, ridge_from, validated_ridge
@@ -258,3 +258,43 @@ def test_images_are_compared_after_smoothing():
 
     families = {candidate.family for candidate in branches((28, 28))}
     assert {"smooth0.84", "smooth1.7"} <= families
+
+
+@pytest.mark.numerics
+def test_of_very_many_functions_some_are_left_out(few, quick_search, monkeypatch):
+    """Blocks spread over all functions: each error is that of a fit in which all are left out."""
+    u, s = functions(2400, 2)
+    u[1200:], s[1200:] = u[1200:] / 2, np.tanh(u[1200:] / 2) @ np.tril(np.ones((20, 20))).T / 20
+    monkeypatch.setattr(large, "_BLOCK_ROWS", 64)
+    every = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    monkeypatch.setattr(large, "_KEPT_ERRORS", 1200)
+    some = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    np.testing.assert_array_equal(every.predict(u[:5]), some.predict(u[:5]))
+    assert some.error_kind_ == every.error_kind_ == "leave-one-out"
+    assert some.best_model_.solution_.errors is None
+    assert every.best_model_.solution_.errors.shape == (2400,)
+    taken = np.isin(np.arange(2400) // 64, spread_blocks(38, 2400, 1200))
+    assert 1150 <= taken.sum() < 1400
+    sampled = some.best_model_.solution_.residual, every.best_model_.solution_.residual
+    assert sampled[0] == pytest.approx(sampled[1], rel=0.1)
+    assert some.expected_error_ == pytest.approx(every.expected_error_, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("count", "functions_", "most"), [(489, 10**6, 10**5), (20, 10**6, 10**5), (3, 9, 2)]
+)
+def test_some_blocks_are_spread_over_all(count, functions_, most):
+    taken = spread_blocks(count, functions_, most)
+    assert taken[0] == 0
+    assert taken[-1] == count - 1
+    assert len(set(taken.tolist())) == len(taken) == min(count, max(16, -(-count * most // functions_)))
+    assert np.ptp(np.diff(taken)) <= 1
+    np.testing.assert_array_equal(spread_blocks(count, functions_, functions_), np.arange(count))
+
+
+def test_the_best_kernel_is_tried_with_and_without_a_linear_block(few, quick_search):
+    u, s = functions(350, 2)
+    found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    best, *others = [row["branch"].split(",")[0] for row in found.leaderboard_ if "landmarks" in row["branch"]]
+    other = best.removeprefix("linear + ") if best.startswith("linear") else f"linear + {best}"
+    assert other in others

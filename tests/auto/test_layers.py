@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from elmonet import AutoELMDeepONet, InputError, LayeredELMDeepONet, load, problems, relative_l2
 from elmonet.auto import error_estimate
-from elmonet.auto.layers import compare_with_layers
+from elmonet.auto.layers import _are_better, compare_with_layers
 from elmonet.forms.training import understand
 from elmonet.layered.chain import held_out_of
 from elmonet.summary import percent
@@ -130,3 +131,23 @@ def test_rollout_needs_layers(burgers, layered):
     model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
     with pytest.raises(InputError, match="layers"):
         model.rollout(data.u_test, 2)
+
+
+def test_layers_have_to_be_better_by_more_than_chance():
+    rng = np.random.default_rng(0)
+    for n, gain in ((6, 0.05), (6, 0.5), (60, 0.05), (60, 0.3), (600, 0.05)):
+        before = rng.uniform(0.5, 1.5, n)
+        errors = before * (1 - gain) * np.exp(0.3 * rng.normal(size=n))
+        chance = ttest_rel(before, errors, alternative="greater").pvalue
+        assert _are_better(errors, before, None) == (errors.mean() <= 0.98 * before.mean() and chance <= 0.05)
+        # Copies teach nothing: ten of each function are one group.
+        copies = np.repeat(errors, 10), np.repeat(before, 10), np.repeat(np.arange(n), 10)
+        assert _are_better(*copies) == _are_better(errors, before, None)
+    assert not _are_better(np.array([0.1]), np.array([1.0]), None)
+
+
+def test_six_functions_do_not_decide():
+    """Layers gain 5 % on six held-out functions, and lose 9 % on new ones."""
+    data = problems.nonlinear_ode(n_train=40, n_test=100)
+    model = AutoELMDeepONet(random_state=0).fit(data.u_train, data.s_train, points=data.points)
+    assert model.best_model_ is model.global_model_

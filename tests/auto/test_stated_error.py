@@ -1,6 +1,7 @@
 """The expected error: one definition, that of `relative_l2`; heavy tails; and what cannot be stated."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from elmonet import (
     AutoELMDeepONet,
     ELMDeepONet,
+    InfiniteWidth,
     LargeErrorWarning,
     LayeredELMDeepONet,
     Legendre,
@@ -296,3 +298,30 @@ def test_few_random_functions_are_not_described_with_confidence():
     assert "Expected error: about 100 % of the size of the outputs: new functions are hardly" in text
     assert "90 % interval: not known with fewer than 10 functions" in text
     assert "More sensors" not in text
+
+
+def test_inputs_with_far_larger_errors_than_the_mean_are_named(tmp_path):
+    """Designs on a part of a grid, one line of which behaves unlike the others."""
+    x, level = np.linspace(0, 1, 60), np.linspace(0, 1, 7)
+    grid = np.stack(np.meshgrid(level, level, indexing="ij"), -1).reshape(-1, 2)
+    designs = np.random.default_rng(0).permutation(grid)
+    a, b = designs.T[:, :, None]
+    s = 2 + np.sin((1 + a) * x) + b * x**2 + (b == 1) * 0.3 * np.sin(6 * a + 3 * x)
+    model = ELMDeepONet(InfiniteWidth("matern52", 0.5)).fit(designs[:34], s[:34], points=x)
+    assert "heavy tail" in model.summary()
+    new, truth = designs[34:], s[34:]
+    with pytest.warns(LargeErrorWarning) as caught:
+        predicted = model.predict(new)
+    errors = np.linalg.norm(predicted - truth, axis=1) / np.linalg.norm(truth, axis=1)
+    each = model.expected_errors(new)  # no warning: it says so itself
+    text = str(caught[0].message)
+    named = each > max(model.expected_error_interval_[1], model.error_quantiles_[1])
+    assert text.startswith(f"{named.sum()} of 15 inputs (the first: row {np.argmax(named)}) have an expected")
+    assert (new[named, 1] == 1).all()
+    assert errors[named].mean() > 3 * errors[~named].mean()
+    model.save(tmp_path / "m.elmonet")
+    with pytest.warns(LargeErrorWarning, match="have an expected error"):
+        load(tmp_path / "m.elmonet").predict(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LargeErrorWarning)
+        model.predict(new[~named])

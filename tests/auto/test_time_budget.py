@@ -1,5 +1,7 @@
 """A time budget is a promise: by a clock that only trials, layers and solutions of an equation move."""
 
+from functools import cached_property
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,33 @@ def test_search_and_layers(clock, burgers, budget):
     model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
     assert 0.3 * budget < clock.now <= PROMISE * budget
     assert model.leaderboard_[0]["functions"] == 500
+    assert "Time budget" not in model.summary()
+
+
+def test_a_budget_below_the_least_that_a_fit_takes(clock, burgers):
+    model = AutoELMDeepONet(time_budget=0.5, layers=0, random_state=0)
+    model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
+    assert clock.now > PROMISE * 0.5
+    assert "instead of 0.5: a model of all functions is always fitted" in " ".join(model.summary().split())
+
+
+def test_modes_of_all_functions_and_the_end_of_a_fit_count(clock, monkeypatch, burgers):
+    """Modes of 500 functions take three seconds; reading them takes one, and so does the end."""
+    data, auto = elmonet.auto.search.TransformedData, elmonet.auto.model
+    modes = data.modes.func
+
+    def slow_modes(own):
+        clock.now += 3 * (len(own.Z) / 500) ** 2.5
+        return modes(own)
+
+    slow = cached_property(slow_modes)
+    slow.__set_name__(data, "modes")
+    monkeypatch.setattr(data, "modes", slow)
+    for name in ("understand", "summary_of_choice"):
+        clock.counts(monkeypatch, auto, name, lambda *_, **__: 1.0)
+    model = AutoELMDeepONet(time_budget=12.0, layers=0, random_state=0)
+    model.fit(burgers.u_train, burgers.s_train, points=burgers.points)
+    assert 0.3 * 12.0 < clock.now <= PROMISE * 12.0
 
 
 @pytest.mark.parametrize("budget", [3.0, 10.0])

@@ -53,6 +53,7 @@ _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
 _WIDTHS = (500, 1000, 2000)  # features of the comparisons
 _STEPS = (1.0, 2.0, 1.4)  # factors between scales in each of them; 1: a single scale
+_MOST_STEPS = 4  # from one scale to the next, as long as the error falls
 _KINDS = (4, 3, 2)  # kinds of branches in each of them
 _PER_FEATURE, _FEWEST = 8, 4  # functions for each feature in a comparison, and at least
 _CLOSE = 1.3  # drop kinds whose error exceeds this times the best
@@ -64,7 +65,7 @@ _LINEAR_UP_TO = 1000  # values of a function, above which there is no linear blo
 _WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
 _BLOCK_ROWS = 2048  # functions in a block
 _AGREE = 0.1  # by which left-out and held-out errors may differ for the former to be trusted
-_KEPT_ERRORS = 100_000  # functions whose errors are kept
+_KEPT_ERRORS = 100_000  # functions that are left out in a second pass; of more, some spread over all
 _SEARCH_TIME, _COMPARE_TIME, _SUM_TIME = 0.3, 0.5, 0.75  # parts of the time budget after which each step ends
 
 
@@ -208,12 +209,17 @@ class LargeFit:
                 part = 0.3 + 0.05 * len(self.trials) / (len(self.trials) + 5) * (i + 1)
                 self.report(f"comparing {candidate} on {functions} functions", part, 1.0)
                 found.append(self._around(self._try(candidate, width, functions), step))
+            found += self._with_or_without_linear(min(found, key=lambda trial: trial.error))
             found.sort(key=lambda trial: trial.error)
             narrow, best = best, found[0]
             if narrow is not None and best.error > _WIDER * narrow.error:
                 return min(best, narrow, key=lambda trial: trial.error)
             close = [trial.candidate for trial in found if trial.error <= _CLOSE * best.error]
-            kinds = [candidate for candidate in close if candidate.has_scale][:count]
+            families: dict[str, Candidate] = {}
+            for candidate in close:
+                if candidate.has_scale:
+                    families.setdefault(candidate.family, candidate)
+            kinds = list(families.values())[:count]
             if not kinds:
                 break
         assert best is not None
@@ -254,16 +260,31 @@ class LargeFit:
         return trial
 
     def _around(self, best: FinishTrial, step: float) -> FinishTrial:
-        """Try the next smaller scale, then another one where the error falls; return the best trial."""
+        """Try the next smaller scale, then others as long as the error falls; return the best trial."""
         if step == 1 or not best.candidate.has_scale or self._late(_COMPARE_TIME):
             return best
         at, scale = best.candidate.at, best.candidate.scale
         smaller = self._try(at(scale / step), best.width, best.functions)
-        if self._late(_COMPARE_TIME):
-            return min(best, smaller, key=lambda trial: trial.error)
-        further = scale / step**2 if smaller.error < best.error else scale * step
-        last = self._try(at(further), best.width, best.functions)
-        return min(best, smaller, last, key=lambda trial: trial.error)
+        factor = 1 / step if smaller.error < best.error else step
+        best = min(best, smaller, key=lambda trial: trial.error)
+        for _ in range(_MOST_STEPS):
+            if self._late(_COMPARE_TIME):
+                break
+            further = self._try(at(best.candidate.scale * factor), best.width, best.functions)
+            if further.error >= best.error:
+                break
+            best = further
+        return best
+
+    def _with_or_without_linear(self, best: FinishTrial) -> list[FinishTrial]:
+        """Try the best kernel without its linear block, or with one, which few functions do not decide.
+
+        A smooth kernel of a small scale has few features above rounding; beside a linear block it has more.
+        """
+        candidate, m = best.candidate, prod(self.inputs.shape)
+        if candidate.width or not candidate.has_scale or m > _LINEAR_UP_TO or self._late(_COMPARE_TIME):
+            return []
+        return [self._try(replace(candidate, linear=not candidate.linear), best.width, best.functions)]
 
     def _begin(self, candidate: Candidate) -> float | None:
         """Return the alpha of the last trial of the same family, to begin with."""
@@ -317,8 +338,10 @@ class LargeFit:
             block_features.add(sums, *block_features.rows(self.X[self.held], self.y[self.held]))
             alpha, factor, C = ridge_from(sums, ridge.alpha)
         task = LeftOutErrorsTask(block_features, factor.factor, C / self.g)
-        errors, kind, residual = self._left_out(task, ridge, sums.functions)
-        fair = errors[self._outside(block_features)] if len(errors) == N else errors
+        errors, functions, kind, residual = self._left_out(task, ridge, sums.functions)
+        fair = errors
+        if kind == "leave-one-out" and np.any(outside := self._outside(block_features, functions)):
+            fair = errors[outside]
         solution = Solution(
             **lifted(self.span, C / self.g),
             rank_T=self.span.rank,
@@ -327,7 +350,7 @@ class LargeFit:
             alpha=alpha,
             expected_error=float(np.mean(fair)),
             error_kind=kind,
-            errors=errors if len(errors) <= _KEPT_ERRORS else None,
+            errors=errors if len(functions) == N else None,
             seconds=perf_counter() - started,
             method="gram",
             alphas=np.array(sorted(ridge.tried)),
@@ -360,8 +383,8 @@ class LargeFit:
 
     def _left_out(
         self, task: LeftOutErrorsTask, ridge: ValidatedRidge, summed: int
-    ) -> tuple[np.ndarray, str, float | None]:
-        """Return the errors of functions left out, their kind, and the relative residual of the fit.
+    ) -> tuple[np.ndarray, np.ndarray, str, float | None]:
+        """Return the errors of functions left out, their indices, the kind, and the residual of the fit.
 
         Leverages at a small alpha may be rounding. So left-out errors are compared with those of the same
         functions held out, of which the solve knew nothing; these are stated if the two differ, and if
@@ -374,23 +397,24 @@ class LargeFit:
         alike = abs(both[0] - both[1]) <= _AGREE * both[1]
         if self.found.groups is not None or not alike or summed < self.source.functions:
             B = task.block_features.features(X)
-            return self._errors(ridge.C, np.ascontiguousarray(B), y), "held out", None
+            errors = self._errors(ridge.C, np.ascontiguousarray(B), y)
+            return errors, self.held_out_functions, "held out", None
         with threadpool_limits(1):
-            found = self.source.reduce("leaving functions out", task, until=self._until(1.0))
+            what, most = "leaving functions out", _KEPT_ERRORS
+            found = self.source.reduce(what, task, until=self._until(1.0), most=most)
         residual = float(np.sqrt(found.squared / found.total)) if found.total else 0.0
-        return found.of_each(), "leave-one-out", residual
+        return found.of_each(), found.functions(), "leave-one-out", residual
 
-    def _outside(self, block_features: BlockFeatures) -> np.ndarray:
-        """Return the functions (N,), as a mask, whose left-out errors are those of new functions.
+    def _outside(self, block_features: BlockFeatures, functions: np.ndarray) -> np.ndarray:
+        """Return which of some functions, as a mask, have the left-out errors of new functions.
 
         A landmark has a feature of its own, to which nothing but its neighbours' residuals gives a weight if
         it is left out: its error is larger. And the others of the sample from which landmarks were chosen are
         the usual ones: their errors are smaller.
         """
-        outside = np.ones(self.source.functions, bool)
-        if "sample" in learns_from(block_features.branch):
-            outside[self.sampled_functions] = False
-        return outside
+        if "sample" not in learns_from(block_features.branch):
+            return np.ones(len(functions), bool)
+        return ~np.isin(functions, self.sampled_functions)
 
     def _error_bars(self, task: LeftOutErrorsTask) -> OperatorErrorBars | None:
         """Return error bars from the held-out functions, now left out, equally wide for all functions."""

@@ -121,6 +121,7 @@ class Search:
         self.trials: list[Trial] = []
         self._timed: list[Trial] = []  # the same, as soon as they end
         self._learning_took = 0.0  # seconds, of the slowest
+        self._prepared: dict[tuple[int, int], float] = {}  # seconds that modes took, as for `_data`
         self.fit_took = 0.0  # seconds, of the model
         self._started = False  # whether a trial of this round was: one is, even if time is up
         self._data: dict[tuple[int, int], TransformedData] = {}
@@ -295,7 +296,7 @@ class Search:
             return
         best = kernels[0]
         columns = self.data(best.transform, functions).Z[0].size
-        if not _METRIC_COLUMNS[0] <= columns <= _METRIC_COLUMNS[1] or perf_counter() > self.deadline:
+        if not _METRIC_COLUMNS[0] <= columns <= _METRIC_COLUMNS[1] or perf_counter() > self._until(functions):
             return
         self._report("learning a metric of the inputs", 0.15, 1.0)
         transform = self.transforms[best.transform]
@@ -404,7 +405,7 @@ class Search:
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         if self.n_jobs != 1:
             for transform in {transform for transform, _ in new}:
-                _ = self.data(transform, functions).modes  # computed before threads ask for it
+                self._prepare(transform, functions)  # before threads ask for it
         # A metric, or an amplitude that is split off, leaves no image.
         flat = {transform for transform, _ in new if self.data(transform, functions).Z.ndim == 2}
         new = [
@@ -419,11 +420,10 @@ class Search:
         self.trials += [trial for trial in found if trial is not None]
 
     def _evaluate(self, transform: int, candidate: Candidate, functions: int) -> Trial | None:
-        started = perf_counter()
         if self._started and self._end_of(transform, candidate, functions) > self._until(functions):
             return None
         self._started = True
-        data = self.data(transform, functions)
+        data, started = self._prepare(transform, functions), perf_counter()
         evaluation = data.evaluate(candidate, self.seed, self._needs_svd(transform, candidate))
         judges, alpha = self.judges(functions), evaluation.solution.alpha
         errors, stated = evaluation.errors[judges], evaluation.stated[judges]
@@ -446,14 +446,30 @@ class Search:
         ]
         most = max((t.functions for t in known), default=0)
         seconds = [t.seconds * (functions / most) ** _GROWTH for t in known if t.functions == most]
-        return perf_counter() + float(np.mean(seconds or [0.0]))
+        return perf_counter() + float(np.mean(seconds or [0.0])) + self._preparing(transform, functions)
+
+    def _prepare(self, transform: int, functions: int) -> TransformedData:
+        """Return transformed data with what every trial needs."""
+        begin, data = perf_counter(), self.data(transform, functions)
+        if (transform, functions) not in self._prepared:
+            _ = data.modes
+            self._prepared[transform, functions] = perf_counter() - begin
+        return data
+
+    def _preparing(self, transform: int, functions: int) -> float:
+        """Return the seconds that `_prepare` will take, by how long it took with fewer functions."""
+        known = [n for t, n in self._prepared if t == transform]
+        if not known or functions in known:
+            return 0.0
+        return self._prepared[transform, max(known)] * (functions / max(known)) ** _GROWTH
 
     def _until(self, functions: int) -> float:
         """Return when trials on so many functions should end: earlier rounds leave time for one on all."""
         own = [trial.seconds for trial in self._timed if trial.functions == functions]
         if functions == len(self.X) or not own:
             return self.deadline
-        return self.deadline - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
+        modes = max(self._preparing(transform, len(self.X)) for transform, _ in self._prepared)
+        return self.deadline - modes - float(np.mean(own)) * (len(self.X) / functions) ** _GROWTH
 
     def _time_for_round(self, trial: Trial, functions: int) -> bool:
         """Return whether a round leaves time for a trial on all functions, which there always is one of."""

@@ -31,7 +31,6 @@ from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm
 from elmonet.forms.training import require_same_index
 from elmonet.inversion import Posterior
-from elmonet.metrics import expected_relative_errors
 from elmonet.parts import NotFittedError
 from elmonet.prior import Prior
 from elmonet.sensitivity import Sensitivity
@@ -114,6 +113,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 raise InputError("standard deviations of derivatives are not known: leave out return_std.")
             return model.derivative(query, derivative)
         if not return_std:
+            model.warn_if_exceeded(query)
             return model.finish(model.values(query), query)
         bars = model.require_error_bars()
         z, spread = bars.values_and_spread(model, query)
@@ -179,11 +179,9 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
             points.
         """
         model = self._fitted()
-        bars, query = model.require_error_bars(), model.query(self, model.inputs.one_case(X))
+        query = model.query(self, model.inputs.one_case(X))
         model.warn_if_outside(query)
-        z, spread = bars.values_and_spread(model, query)
-        deviations = model.finish_spread(bars.widen * spread, z, query)
-        return expected_relative_errors(deviations, model.finish(z, query))
+        return model.expected_errors(query)
 
     # Derivatives by the inputs
 

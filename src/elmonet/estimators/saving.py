@@ -53,7 +53,7 @@ def deeponet_to_store(
     arrays: dict[str, np.ndarray] = {}
     operator, estimate = model.operator, model.estimate
     chosen = None
-    if model.words is not None:  # by an automatic choice, which says more than the solution
+    if model.words is not None or model.rest_of_grid is not None:  # which say more than the solution
         chosen = [estimate.error, str(model.summary), stored_interval(estimate.interval)]
     header = {
         "model": "ELMDeepONet",

@@ -172,6 +172,10 @@ class LeftOutErrors:
         """Return the errors in the order of the functions."""
         return np.concatenate([self.errors[start] for start in sorted(self.errors)])
 
+    def functions(self) -> np.ndarray:
+        """Return the indices of the functions, in their order."""
+        return np.concatenate([np.arange(s, s + len(self.errors[s])) for s in sorted(self.errors)])
+
 
 @dataclass(frozen=True)
 class LeftOutErrorsTask:

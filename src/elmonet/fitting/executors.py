@@ -61,6 +61,15 @@ class ReorderedBlocks(Blocks):
 
 _BLOCKS_PER_ROUND = 16  # blocks that each worker takes before its results are merged
 _FAN_IN = 8  # results that are merged by one Dask task
+_LEAST_BLOCKS = 16  # blocks from which a part of the functions is taken, at least
+
+
+def spread_blocks(count: int, functions: int, most: int | None) -> np.ndarray:
+    """Return which of `count` blocks to take for about `most` functions of all, spread evenly; None: all."""
+    if most is None or most >= functions:
+        return np.arange(count)
+    taken = min(count, max(_LEAST_BLOCKS, -(-count * most // functions)))
+    return np.linspace(0, count - 1, taken).round().astype(int)
 
 
 class OnThreads:
@@ -101,15 +110,18 @@ class OnThreads:
         look: Callable[..., None] | None = None,
         after: Callable[[], None] | None = None,
         until: float = np.inf,
+        most: int | None = None,
     ) -> Any:
         """Run a task over all blocks from function `begin` on, and merge the results into `into`.
 
         ``look(start, X, y)`` is called with each block, by the threads; `after` after each round of blocks.
         If the time `until` (of `perf_counter`) comes first, the result is that of some blocks: they are taken
-        in random order.
+        in random order. With `most`, the blocks are some that hold about so many functions.
         """
         total = task.empty() if into is None else into
         starts, started = list(self.blocks.starts(begin)), perf_counter()
+        starts = [starts[i] for i in spread_blocks(len(starts), self.functions, most)]
+        of = min(self.functions, begin + len(starts) * self.blocks.rows)
         per_round = _BLOCKS_PER_ROUND * self.workers
         if until < np.inf:
             starts, per_round = np.random.default_rng(0).permutation(starts).tolist(), self.workers
@@ -120,7 +132,7 @@ class OnThreads:
                 done = begin + i * self.blocks.rows
                 rate = (done - begin) / max(perf_counter() - started, 1e-9)
                 speed = f", {rate:,.0f} per second" if i else ""
-                self.hook(f"{what}: {done:,} of {self.functions:,} functions{speed}", done, self.functions)
+                self.hook(f"{what}: {done:,} of {of:,} functions{speed}", done, of)
             for part in self._on_workers(task, starts[i : i + per_round], look):
                 total.merge(part)
             if after is not None:
@@ -189,12 +201,26 @@ class OnDask:
         """Return a context in which BLAS may use all threads."""
         return nullcontext()
 
-    def reduce(self, what: str, task: Any, *, into: Any = None, begin: int = 0, until: float = np.inf) -> Any:
-        """Run a task over all blocks, and merge the results into `into`; `until` has no effect."""
+    def reduce(
+        self,
+        what: str,
+        task: Any,
+        *,
+        into: Any = None,
+        begin: int = 0,
+        until: float = np.inf,
+        most: int | None = None,
+    ) -> Any:
+        """Run a task over all blocks, or some with about `most` functions; `until` has no effect.
+
+        The results are merged into `into`.
+        """
         shared = import_module("dask").delayed(task, traverse=False)  # travels to each worker once
         X, y = (list(A.to_delayed().ravel()) for A in (self.u, self.s))
         outputs = y if task.needs_outputs else [None] * len(X)
-        parts = [_delayed(_run)(shared, *block) for block in zip(self.starts, X, outputs, strict=True)]
+        blocks = list(zip(self.starts, X, outputs, strict=True))
+        taken = spread_blocks(len(blocks), self.functions, most)
+        parts = [_delayed(_run)(shared, *blocks[i]) for i in taken]
         while len(parts) > 1:
             parts = [_delayed(_merge)(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
         made = parts[0].compute()

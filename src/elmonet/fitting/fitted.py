@@ -23,6 +23,7 @@ from elmonet.fitting.suspects import MAX_IN_SUMMARY, MAX_VALUES_IN_SUMMARY, Susp
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.training import place_points
+from elmonet.metrics import expected_relative_errors
 from elmonet.summary import Fact, Summary
 from elmonet.uncertainty.bands import ErrorBars
 from elmonet.uncertainty.calibration import Validation
@@ -100,6 +101,23 @@ class FittedModel(ABC):
     def warn_if_outside(self, query: Any) -> None:
         """Warn of functions well outside the training functions (`ExtrapolationWarning`)."""
         warn_of_extrapolation(self.outside(query))
+
+    def warn_if_exceeded(self, query: Any) -> None:
+        """Warn of functions with far larger expected errors than the mean, where few determine the mean."""
+        errors = self.quick_expected_errors(query) if self.estimate.heavy_tail else None
+        if errors is not None:
+            self.estimate.warn_if_exceeded(errors)
+
+    def quick_expected_errors(self, query: Any) -> np.ndarray | None:
+        """Return `expected_errors`, if they are known in little time."""
+        return None
+
+    def expected_errors(self, query: Any) -> np.ndarray:
+        """Return the relative error to expect of each function (n,): the size of its error bars."""
+        bars = self.require_error_bars()
+        z, spread = bars.values_and_spread(self, query)
+        deviations = self.finish_spread(bars.widen * spread, z, query)
+        return expected_relative_errors(deviations, self.finish(z, query))
 
     def begun(self, X: Any, start: Any) -> Any:
         """Return inputs with the first outputs of each record; refused by models of whole functions."""

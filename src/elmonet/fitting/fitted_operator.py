@@ -15,6 +15,7 @@ from elmonet.description.operations import evaluate
 from elmonet.errors import InputError
 from elmonet.features.base import checked_orders, learns_from
 from elmonet.fitting.fitted import FittedModel
+from elmonet.fitting.grids import RestOfGrid, missing_points, rest_of_grid
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.residuals import Residuals, held_out_residuals
 from elmonet.forms.inputs import InputForm
@@ -30,6 +31,7 @@ from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 from elmonet.uncertainty.novelty import TrainingRecord
 
 _INTERPOLATED = 200  # functions that tell the interpolation error
+_FEW = 50  # training functions, up to which predictions look at error bars if errors have a heavy tail
 
 
 @dataclass(frozen=True)
@@ -324,12 +326,37 @@ class FittedOperator(FittedModel):
         measure = self.record.measure
         return np.zeros(len(query.Z), bool) if measure is None else measure.outside(query.Z)
 
+    def quick_expected_errors(self, query: Query) -> np.ndarray | None:
+        """Return `expected_errors` at the training points, if functions are few: then they cost little."""
+        known = 0 if self.bars is None else self.bars.independent
+        functions = known if self.training is None else len(self.training.X)
+        if not 0 < functions <= _FEW or isinstance(self.outputs, ScatteredForm) or self.error_bars is None:
+            return None
+        return self.expected_errors(replace(query, points=None, grid=None, own=None, ends=None))
+
     def _new_record(self) -> TrainingRecord:
         if self.training is None:
             return TrainingRecord()
         return TrainingRecord.of(self.training.X, self.seen(self.training.X))
 
+    @cached_property
+    def rest_of_grid(self) -> RestOfGrid | None:
+        """What to expect at the rest of a grid, for few functions of numbers on a part of it; else None."""
+        training = self.training
+        if training is None or len(training.X) > _FEW or isinstance(self.outputs, ScatteredForm):
+            return None
+        points = None if self.outputs.lift is not None else missing_points(training.X)
+        if points is None or self.error_bars is None:
+            return None
+        return rest_of_grid(self, points, self.expected_errors(Query(points, self.seen(points))))
+
     # Words and reports
+
+    @property
+    def summary(self) -> Summary | str:
+        """The summary, with the error at the rest of a grid."""
+        summary, rest = super().summary, self.rest_of_grid
+        return summary if isinstance(summary, str) or rest is None else summary.telling("error", rest.fact())
 
     def own_summary(self) -> Summary:
         """Return the summary of a model with given settings."""

@@ -97,6 +97,21 @@ class ErrorEstimate:
                 )
                 return
 
+    def warn_if_exceeded(self, errors: np.ndarray) -> None:
+        """Warn of functions whose own expected errors (n,) exceed the interval and the 95 % quantile."""
+        if self.interval is None or self.quantiles is None or self.error is None:
+            return
+        above = errors > max(self.interval[1], self.quantiles[1])
+        if above.any():
+            warn(
+                f"{int(above.sum())} of {len(above)} inputs (the first: row {int(np.argmax(above))}) have an "
+                f"expected error of up to {percent(float(errors[above].max()), 2)}, where "
+                f"{percent(self.error, 2)} is expected in the mean: training functions around them are "
+                "predicted far worse than others. expected_errors(X) gives the error of each; add functions "
+                "like these.",
+                LargeErrorWarning,
+            )
+
     def plus(self, error: float) -> ErrorEstimate:
         """Return the estimate for training outputs that have an error of their own, known as a size only."""
         low, high = self.interval or (0.0, np.inf)
