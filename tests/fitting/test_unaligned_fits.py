@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from elmonet import AutoELMDeepONet, ELMDeepONet, load
 from elmonet.errors import InputError
 from elmonet.features import POD, SLFN, Legendre, Linear
 from elmonet.fitting import incomplete as unaligned
@@ -130,7 +131,7 @@ def test_a_linear_operator_is_found_to_rounding():
 def test_a_point_without_any_value_is_named():
     u, s = pairs(20)
     s[:, 7] = np.nan
-    with pytest.raises(InputError, match=r"1 points have no value in any function .*point 7"):
+    with pytest.raises(InputError, match=r"1 point without a value in any function .*point 7"):
         fit_with_gaps(u, s, x, branch(), POD(), None)
 
 
@@ -198,3 +199,20 @@ def test_the_record_holds_what_was_fitted():
     assert found.solution.W.shape == (trunk.width_, own.width_)
     with pytest.raises(AttributeError):
         found.trunk = None
+
+
+@pytest.mark.parametrize("automatic", [False, True])
+def test_a_point_that_one_function_alone_knows(automatic, tmp_path):
+    """Records of different lengths, padded with NaN: refits without that function have no value there."""
+    lengths = np.r_[x.size, np.random.default_rng(0).integers(5, x.size - 3, 39)]
+    u, s = pairs(40)
+    y = np.where(np.arange(x.size) < lengths[:, None], s, np.nan)
+    kind = AutoELMDeepONet if automatic else ELMDeepONet
+    model = kind(missing="ignore", random_state=0).fit(u, y, points=x)
+    low, high = model.interval(u, 0.9)
+    known = (~np.isnan(y)).sum(axis=0)
+    width = (high - low).mean(axis=0)
+    assert np.isfinite(width).all()
+    assert width[known < 2].min() >= 0.99 * width.max()  # a single residual is no ground for less
+    model.save(tmp_path / "m.elmonet")
+    np.testing.assert_allclose(load(tmp_path / "m.elmonet").interval(u, 0.9)[0], low)
