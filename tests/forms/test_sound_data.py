@@ -13,6 +13,7 @@ from elmonet import (
     LayeredELMDeepONet,
     Legendre,
     Linear,
+    NumericsWarning,
     Ridge,
     Scattered,
     fit_blocks,
@@ -261,6 +262,35 @@ def test_masked_inputs_are_refused():
 
 
 # Grids, tables, dictionaries
+
+
+def test_outputs_without_any_value_are_refused():
+    u = np.random.default_rng(0).normal(size=(10, 4))
+    with pytest.raises(InputError, match=r"y holds no value: all are NaN\. Check how"):
+        ELMDeepONet(missing="ignore").fit(u, np.full((10, 5), np.nan), points=np.arange(5.0))
+
+
+def test_two_values_at_one_place():
+    rng = np.random.default_rng(0)
+    u, s, points = rng.normal(size=(20, 4)), rng.normal(size=(20, 5)), np.array([0.0, 1.0, 2.0, 1.0, 3.0])
+    with pytest.warns(NumericsWarning, match=r"points 1 and 3 are the same place.*are components"):
+        ELMDeepONet(random_state=0).fit(u, s, points=points)
+    s[:, 3] = s[:, 1]  # given twice, as at the seams of a mesh
+    ELMDeepONet(random_state=0).fit(u, s, points=points)
+
+
+def test_a_dictionary_for_a_single_input_without_a_name():
+    u = np.random.default_rng(0).normal(size=(20, 4))
+    model = ELMDeepONet(Linear(), random_state=0).fit(u, u, points=np.arange(4.0))
+    with pytest.raises(InputError, match=r"single input without a name: give an array \(N, 4\); .* 'k0'"):
+        model.predict({"k0": 0.2})
+
+
+def test_layers_without_a_grid_are_refused_before_the_search(monkeypatch):
+    u = np.random.default_rng(0).normal(size=(20, 12))
+    monkeypatch.setattr("elmonet.auto.model.Search", None)
+    with pytest.raises(InputError, match="one grid; the outputs are known at 5 points"):
+        AutoELMDeepONet(layers=2).fit(u, u[:, :5], points=np.arange(5.0))
 
 
 def test_points_on_another_grid_than_the_fields_are_refused():

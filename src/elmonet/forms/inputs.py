@@ -257,6 +257,12 @@ class InputForm:
     def _packed(self, X: Any) -> Any:
         """Return several inputs side by side, (N, m); a single one unchanged."""
         if self.names is None or self.shapes is None:
+            if isinstance(X, dict):
+                own = ", ".join(map(str, ("N", *self.given)))
+                raise InputError(
+                    f"this model has a single input without a name: give an array ({own}); got a "
+                    f"dictionary with {', '.join(map(repr, X)) or 'nothing'}."
+                )
             return X
         parts = X if isinstance(X, dict) else dict(enumerate(X)) if isinstance(X, (list, tuple)) else None
         if parts is None or {str(name) for name in parts} != set(self.names):
