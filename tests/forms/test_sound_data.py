@@ -264,6 +264,39 @@ def test_masked_inputs_are_refused():
 # Grids, tables, dictionaries
 
 
+X, Y, PLACES = np.random.default_rng(0).normal(size=(20, 4)), np.eye(20)[:, :5], np.arange(5.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"points": "x"}, r"points must be an array of real numbers, got the text 'x'\."),
+        (
+            {"points": PLACES.astype("datetime64[h]")},
+            r"times to seconds: \(points - points\[0\]\) / np\.timede",
+        ),
+        ({"points": PLACES, "groups": np.full(20, np.nan)}, r"function 0 has none \(NaN\)\. Give it a label"),
+        (
+            {"points": PLACES, "sample_weight": -np.ones(20)},
+            r"finite number >= 0 .*; got -1 for function 0\.",
+        ),
+        ({"points": PLACES, "sample_weight": np.zeros(20)}, r"; got zeros only\."),
+        ({"points": PLACES, "sample_weight": np.ones(3)}, r"; got the shape \(3,\)\."),
+    ],
+)
+def test_what_is_no_number_or_label(given, message):
+    with pytest.raises(InputError, match=message):
+        ELMDeepONet(Linear()).fit(X, Y, **given)
+
+
+def test_messages_are_one_line():
+    table = pytest.importorskip("pandas").DataFrame(X, columns=list("aabb"))
+    for wrong in ([], table):
+        with pytest.raises(InputError) as raised:
+            ELMDeepONet(Linear()).fit(wrong, Y, points=PLACES)
+        assert "\n" not in str(raised.value)
+
+
 def test_outputs_without_any_value_are_refused():
     u = np.random.default_rng(0).normal(size=(10, 4))
     with pytest.raises(InputError, match=r"y holds no value: all are NaN\. Check how"):

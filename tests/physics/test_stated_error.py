@@ -97,8 +97,6 @@ def test_sensors_that_are_too_few(m):
     assert true / 3 < found.result.error < 8 * true
 
 
-
-
 @pytest.mark.filterwarnings(FEW_SENSORS, "ignore::elmonet.errors.ExtrapolationWarning")
 @pytest.mark.parametrize("m", [2, 3, 4, 6, 11])
 def test_bands_hold_with_few_sensors(m):

@@ -46,6 +46,11 @@ def given_groups(groups: Any, n: int) -> Groups | None:
             f"groups must hold one label for each of the {n} functions, such as the number of the run it "
             f"comes from; got the shape {labels.shape}."
         )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError(
+            f"groups must hold a label for each function, and function {np.flatnonzero(np.isnan(labels))[0]} "
+            "has none (NaN). Give it a label of its own, or that of its run."
+        )
     numbers = np.unique(labels, return_inverse=True)[1].ravel()
     return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole")
 
