@@ -216,3 +216,21 @@ def test_a_point_that_one_function_alone_knows(automatic, tmp_path):
     assert width[known < 2].min() >= 0.99 * width.max()  # a single residual is no ground for less
     model.save(tmp_path / "m.elmonet")
     np.testing.assert_allclose(load(tmp_path / "m.elmonet").interval(u, 0.9)[0], low)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_of_several_solutions_without_a_penalty_that_of_least_norm(dense, monkeypatch):
+    """As a pseudoinverse of the known values gives it; it was the one that is zero where nothing is known."""
+    monkeypatch.setattr("elmonet.solve.observations._MAX_DENSE", 10**6 if dense else 0)
+    rng = np.random.default_rng(0)
+    u, s = rng.normal(size=(12, 5)), rng.normal(size=(12, 3))
+    y = np.where(rng.random(s.shape) < 0.75, np.nan, s)
+    y[:, 0] = np.nan
+    y[:2, 0] = s[:2, 0]
+    where, new = np.linspace(0, 1, 3)[:, None], rng.normal(size=(4, 5))
+    found = fit_with_gaps(u, y, where, Linear(), Legendre(2), 0.0)
+    B, B_new = (np.hstack([A, np.ones((len(A), 1))]) for A in (u, new))
+    known = ~np.isnan(y)
+    expected = [np.linalg.pinv(B[k]) @ y[k, j] for j, k in enumerate(known.T)]
+    at = predicted(found, new)[:, :: (x.size - 1) // 2]
+    np.testing.assert_allclose(at, B_new @ np.stack(expected, axis=1), atol=1e-7)

@@ -127,7 +127,7 @@ def understand(
             y = outputs(given, len(rows))  # raises
     y = owned(form.rows(y), given)
     if groups is None and not gaps:
-        own = find_groups(rows, y, inputs.sizes)
+        own = find_groups(rows, y, inputs.sizes, inputs.compared)
     if lift is not None:
         y = y - form.lifted(X, len(rows))
     training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
