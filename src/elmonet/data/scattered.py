@@ -167,7 +167,8 @@ def resample(values: Sequence[ArrayLike], sensors: Sequence[ArrayLike], new_sens
     from elmonet.interpolation import interpolate
 
     if _are_common(sensors, values):
-        sensors = [sensors] * len(values)
+        common: Any = sensors
+        sensors = [common] * len(values)
     if len(values) != len(sensors) or len(values) == 0:
         raise InputError(
             f"give values and sensors for each function: got {len(values)} and {len(sensors)} of them."
@@ -200,7 +201,8 @@ def _are_common(sensors: Any, values: Any) -> bool:
     """Return whether sensors (m,) or an array (m, d) are common, not one row for each of N functions."""
     if len(sensors) and all(np.ndim(one) == 0 for one in sensors):
         return True
-    shape, given = getattr(sensors, "shape", ()), getattr(values, "shape", ())
+    shape: tuple[int, ...] = getattr(sensors, "shape", ())
+    given: tuple[int, ...] = getattr(values, "shape", ())
     return len(shape) == len(given) == 2 and shape != given and shape[0] == given[1]
 
 

@@ -197,13 +197,15 @@ def find_stored_groups(source: Any, block_features: Any, given: Any) -> Found:
     rows, compared = block_features.rows(*source.rows(0, 1)), block_features.inputs.compared
     n = min(N, max(_STRETCHES, _COMPARED_BYTES // sum(A.nbytes for A in rows)))
     if n == N:
-        groups = find_groups(*block_features.rows(*source.rows(0, N)), compared=compared)
+        X, y = block_features.rows(*source.rows(0, N))
+        groups = find_groups(X, y, compared=compared)
         return Found(groups, "" if groups is None else groups.reason)
     # Stretches with distances N / 16: neighbours, and a data set that holds another one twice.
     length = n // _STRETCHES
     starts = [k * N // _STRETCHES for k in range(_STRETCHES)]
     parts = [block_features.rows(*source.rows(start, start + length)) for start in starts]
-    groups = find_groups(*(np.concatenate(part) for part in zip(*parts, strict=True)), compared=compared)
+    X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    groups = find_groups(X, y, compared=compared)
     looked = f"{_STRETCHES * length:,} of {N:,} functions were compared"
     if groups is None:
         return Found(None, f"none found: {looked}")
