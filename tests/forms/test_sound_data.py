@@ -451,7 +451,7 @@ def test_the_automatic_choice_centres_components_with_an_offset():
 
 @pytest.mark.parametrize("blocks", [False, True])
 def test_numbers_side_by_side_each_have_a_unit_of_their_own(blocks, tmp_path):
-    """A permeability of 1e-15 beside a modulus of 2e11 in one array was its rounding: 39 % instead of 0.2 %."""
+    """A permeability of 1e-15 beside a modulus of 2e11 in one array was its rounding: 39 %, not 0.2 %."""
     rng, x = np.random.default_rng(0), np.linspace(0, 1, 20)
     a = rng.uniform(-1, 1, (400, 4))
     s = np.sin(2 * x * (1 + 0.3 * a[:, :1])) + a[:, 1:2] * x + np.cos(3 * x + a[:, 2:3]) + a[:, 3:] * x**2
