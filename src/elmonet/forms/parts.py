@@ -22,7 +22,8 @@ _LOG_TAIL = 6.0  # standard deviations between the mean and the smallest logarit
 _FAR_FROM_ZERO = 0.05  # smallest positive value, relative to the largest, that cannot be zero by chance
 _FACTOR = 2.0  # ratio of the largest and the smallest value from which on logarithms are tried
 _SIZES_VARY = 3.0  # ratio of the 95 % and the 5 % quantile of amplitudes from which on they are split off
-_PERIODS = (2 * np.pi, 360.0, 180.0, 24.0, 365.25)  # angles, orientations, hours, days of a year
+_ANGLES, _TIMES = (2 * np.pi, 360.0, 180.0), (24.0, 365.25)  # also orientations; hours, days of a year
+_PERIODS = _ANGLES + _TIMES
 _TURN = 0.8  # part of a period that angles fill, at least
 _LEAP = 366 / 365.25  # part of a period that they fill at most: days of a year are counted from one
 
@@ -296,6 +297,6 @@ def _are_angles(values: np.ndarray, period: float) -> bool:
     """Whether numbers fill most of one turn of this period, from zero or around zero, and no more."""
     low, high = float(values.min()), float(values.max())
     turn = high - low
-    starts = (0.0, -period / 2)
+    starts = (0.0,) if period in _TIMES else (0.0, -period / 2)  # no day has a negative number
     inside = any(start <= low and high <= start + period * _LEAP for start in starts)
     return inside and turn >= _TURN * period
