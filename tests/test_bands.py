@@ -101,3 +101,13 @@ def test_crps_is_that_of_an_integral():
         for m, s in zip(missed[:, 0], spread[:, 0], strict=True)
     ]
     assert found.crps == pytest.approx(np.mean(truth), rel=1e-4)
+
+
+def test_places_without_residuals_are_not_narrow():
+    rng = np.random.default_rng(4)
+    missed = rng.normal(size=(40, 5)) * [1, 2, 3, 4, 5]
+    missed[1:, 0], missed[:, 1] = np.nan, np.nan
+    bands = Bands.of(missed, [np.ones((1, 1))])
+    np.testing.assert_allclose(bands.sigma[:2], bands.sigma.max())
+    usual = Bands.of(missed[:, 2:], [np.ones((1, 1))])
+    assert bands.factor(0.9, "function") < 1.2 * usual.factor(0.9, "function")

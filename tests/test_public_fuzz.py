@@ -232,7 +232,7 @@ def data(draw, *, weights=False, groups=False, gaps=False, components=True, leas
         labels,
         layout_X,
         give_y,
-        np.result_type(dtype_X, dtype_y),
+        np.result_type(dtype_X, (y.dtype if y.dtype.kind == "f" else float) if masked else dtype_y),
         max(np.finfo(A.dtype).eps for A in (X, y) if A.dtype.kind == "f") if "f" in kinds else EPS,
         names,
     )

@@ -81,7 +81,7 @@ def functions(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
                 f"X must hold real numbers, but these columns do not: {', '.join(columns)}. Remove them or "
                 "convert them: times to seconds, categories to one column of 0 and 1 for each."
             ) from None
-        said = str(error).rstrip(".")
+        said = " ".join(str(error).split()).rstrip(".")
         raise InputError(f"{said}. X must hold one function per row, in the shape used for fit.") from None
     finite(X, "X")
     if reset:
@@ -166,9 +166,13 @@ def weights(sample_weight: Any, n_functions: int) -> np.ndarray:
     if given.ndim == 0:
         given = np.full(n_functions, float(given))
     if given.shape != (n_functions,) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        came = f"the shape {given.shape}"
+        if given.shape == (n_functions,):
+            wrong = np.flatnonzero(~np.isfinite(given) | (given < 0))
+            came = f"{given[wrong[0]]:g} for function {wrong[0]}" if wrong.size else "zeros only"
         raise InputError(
-            f"sample_weight must hold one number >= 0 per function, ({n_functions},), not all zero; got the "
-            f"shape {given.shape}."
+            f"sample_weight must hold one finite number >= 0 per function, ({n_functions},), not all zero; "
+            f"got {came}."
         )
     return given
 
@@ -238,7 +242,14 @@ def _numeric(array: Any, name: str) -> None:
             f"Complex data not supported: {name} has dtype {dtype}. Pass real and imaginary parts as "
             "separate values."
         )
-    if kind in "OSUMmV":
+    if kind in "mM":
+        raise InputError(
+            f"{name} has dtype {dtype}; it must hold real numbers. Convert times to seconds: ({name} - "
+            f"{name}[0]) / np.timedelta64(1, 's')."
+        )
+    if isinstance(array, (str, bytes)):
+        raise InputError(f"{name} must be an array of real numbers, got the text {array!r}.")
+    if kind in "OSUV":
         raise InputError(
             f"{name} has dtype {dtype}; it must hold real numbers. Remove columns of text or convert them; "
             "if NumPy does not know the type, convert the array: array.astype(float)."

@@ -46,6 +46,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
     """Read header and arrays; raise `FileError` if the file is incomplete, damaged or of another kind."""
     path = Path(path)
     if not path.is_file():
+        if path.is_dir():
+            raise FileError(f"{str(path)!r} is a folder. Name the file of a model in it.")
         raise FileError(f"there is no file {str(path)!r}.")
     try:
         with safe_open(path, framework="numpy") as file:

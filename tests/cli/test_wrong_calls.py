@@ -62,6 +62,18 @@ CONTENT = [
     ("fit half.npz -o m", "'half.npz' cannot be opened.* damaged, truncated .* again"),
     ("fit table.csv -o m", "line 3 of 'table.csv' has 2 cells, where the lines before have 3"),
     ("fit words.npz -o m", "There are: none|no array|not numbers"),
+    (
+        "fit latin.csv -o m",
+        "'latin.csv' is not text in UTF-8: it has the byte 0xfc.* Save the table as UTF-8",
+    ),
+    ("fit units.csv -o m", "line 2 of 'units.csv' has 'm' in column 'u0': .* units in the header line alone"),
+    ("fit dates.csv -o m --points t", "--points t: it holds no numbers. Convert dates and times to seconds"),
+    ("fit dates.npz -o m --points points", "--points points: it holds no numbers. Convert dates and times"),
+    ("fit gone.npz -o m", "'gone.npz' is a link to 'nowhere.npz', which leads to no file"),
+    ("fit https://example.org/d.npz -o m", "'https://example.org/d.npz' is an address.* Download it first"),
+    ("fit holed -o m", "'holed/u.npy' is empty: it has no bytes"),
+    ("fit model.elmonet data.npz -o m", "'model.elmonet' is a model, not a file of functions"),
+    ("fit never.npz -o m --missing ignore", "output functions hold no value: all are NaN. Check how"),
     ("fit none.npz -o m", "holds no array of numbers. It must hold input and output functions, one per row"),
     ("fit scalars.npz -o m", r"u is empty: its shape is \(\)"),
     ("fit no_rows.npz -o m", r"u is empty: its shape is \(0, 100\). It must hold functions"),
@@ -98,6 +110,7 @@ CONTENT = [
     ("fit data.npz -o m --points nowhere.npy", "--points nowhere.npy: there is no such"),
     ("fit data.npz -o m --sensors points_", "--sensors points_: .* Did you mean 'points'"),
     ("fit data.npz -o m --sensors line.npy", r"\(7, 1\) do not fit the inputs u_train.*100 rows"),
+    ("fit data.npz -o m --index u_train", r"--index u_train: expected one integer .* array \(20, 100\)"),
     ("fit data.npz -o m --index points", r"do not fit s_train \(20, 100\)|--index points"),
     # Other options, looked at before anything is read.
     ("fit data.npz -o m --time-budget 0", "--time-budget must be a finite number above 0, got 0"),
@@ -166,6 +179,10 @@ CONTENT = [
     ("info half.elmonet", "'half.elmonet' is not a complete elmonet model"),
     ("info model.elmont", "no file or folder 'model.elmont'. Did you mean 'model.elmonet'"),
     # What a model is given.
+    (
+        "predict model.elmonet alone.npz -o p.npz",
+        r"u \(100,\)\. It is one function: save it as a row, u\[None\]",
+    ),
     ("predict model.elmonet short.npz -o p.npz", SAMPLED.format(r"u \(20, 50\)")),
     ("predict model.elmonet data.npz -o p.npz --input points", SAMPLED.format(r"points \(100, 1\)")),
     ("predict model.elmonet alike.npz -o p.npz", "several .*: one, other. Say which: --input NAME"),

@@ -40,3 +40,14 @@ def test_far_outside_warns_and_near_does_not():
 def test_what_does_not_fit(values, sensors, message):
     with pytest.raises(InputError, match=message):
         resample(values, sensors, [0.5])
+
+
+def test_common_sensors():
+    """As messages advise: values (N, m), and sensors (m,) or (m, d) of all functions, also where N = m."""
+    x, new = np.linspace(0, 1, 12), np.linspace(0, 1, 7)
+    values = np.arange(1.0, 13)[:, None] * x**2
+    np.testing.assert_allclose(resample(values, x, new), np.arange(1.0, 13)[:, None] * new**2, atol=1e-10)
+    points = np.random.default_rng(0).random((150, 2))
+    new = np.array([[0.4, 0.5], [0.6, 0.3]])
+    found = resample(np.stack([points @ [1.0, 2.0], points @ [3.0, 0.0]]), points, new)
+    np.testing.assert_allclose(found, [new @ [1.0, 2.0], new @ [3.0, 0.0]], atol=1e-8)

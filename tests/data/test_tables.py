@@ -120,3 +120,13 @@ def test_read_a_dictionary_of_arrays_on_disk(tmp_path):
         from_file = read(file)  # an open file is a dictionary, too
     for found in (data, from_file):
         np.testing.assert_array_equal(found.s_train, [[1, 2], [3, 4], [5, np.nan]])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_text_as_spreadsheets_write_it(tmp_path, encoding, end):
+    """With a mark of the byte order, and the ends of lines of any system."""
+    rows = ["ü0\tü1\ts", *(f"{i}\t{2 * i}\t{3 * i}" for i in range(5))]
+    (tmp_path / "table.txt").write_bytes((end.join(rows) + end).encode(encoding))
+    data = read(tmp_path / "table.txt", input="ü", output="s")
+    np.testing.assert_array_equal(data.u_train, np.outer(np.arange(5), [1, 2]))

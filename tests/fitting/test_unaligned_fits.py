@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from elmonet import AutoELMDeepONet, ELMDeepONet, load
 from elmonet.errors import InputError
 from elmonet.features import POD, SLFN, Legendre, Linear
 from elmonet.fitting import incomplete as unaligned
@@ -130,7 +131,7 @@ def test_a_linear_operator_is_found_to_rounding():
 def test_a_point_without_any_value_is_named():
     u, s = pairs(20)
     s[:, 7] = np.nan
-    with pytest.raises(InputError, match=r"1 points have no value in any function .*point 7"):
+    with pytest.raises(InputError, match=r"1 point without a value in any function .*point 7"):
         fit_with_gaps(u, s, x, branch(), POD(), None)
 
 
@@ -198,3 +199,38 @@ def test_the_record_holds_what_was_fitted():
     assert found.solution.W.shape == (trunk.width_, own.width_)
     with pytest.raises(AttributeError):
         found.trunk = None
+
+
+@pytest.mark.parametrize("automatic", [False, True])
+def test_a_point_that_one_function_alone_knows(automatic, tmp_path):
+    """Records of different lengths, padded with NaN: refits without that function have no value there."""
+    lengths = np.r_[x.size, np.random.default_rng(0).integers(5, x.size - 3, 39)]
+    u, s = pairs(40)
+    y = np.where(np.arange(x.size) < lengths[:, None], s, np.nan)
+    kind = AutoELMDeepONet if automatic else ELMDeepONet
+    model = kind(missing="ignore", random_state=0).fit(u, y, points=x)
+    low, high = model.interval(u, 0.9)
+    known = (~np.isnan(y)).sum(axis=0)
+    width = (high - low).mean(axis=0)
+    assert np.isfinite(width).all()
+    assert width[known < 2].min() >= 0.99 * width.max()  # a single residual is no ground for less
+    model.save(tmp_path / "m.elmonet")
+    np.testing.assert_allclose(load(tmp_path / "m.elmonet").interval(u, 0.9)[0], low)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_of_several_solutions_without_a_penalty_that_of_least_norm(dense, monkeypatch):
+    """As a pseudoinverse of the known values gives it; it was the one that is zero where nothing is known."""
+    monkeypatch.setattr("elmonet.solve.observations._MAX_DENSE", 10**6 if dense else 0)
+    rng = np.random.default_rng(0)
+    u, s = rng.normal(size=(12, 5)), rng.normal(size=(12, 3))
+    y = np.where(rng.random(s.shape) < 0.75, np.nan, s)
+    y[:, 0] = np.nan
+    y[:2, 0] = s[:2, 0]
+    where, new = np.linspace(0, 1, 3)[:, None], rng.normal(size=(4, 5))
+    found = fit_with_gaps(u, y, where, Linear(), Legendre(2), 0.0)
+    B, B_new = (np.hstack([A, np.ones((len(A), 1))]) for A in (u, new))
+    known = ~np.isnan(y)
+    expected = [np.linalg.pinv(B[k]) @ y[k, j] for j, k in enumerate(known.T)]
+    at = predicted(found, new)[:, :: (x.size - 1) // 2]
+    np.testing.assert_allclose(at, B_new @ np.stack(expected, axis=1), atol=1e-7)

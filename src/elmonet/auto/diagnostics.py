@@ -62,7 +62,7 @@ class Repeats:
 def merge_repeats(training: Training) -> tuple[Training, Repeats]:
     """Return each input once, with the mean of its outputs, in the order of first occurrence."""
     X, y = training.X, training.y
-    rows = np.round(of_order_one(X, training.inputs.sizes), _REPEAT_DIGITS) + 0.0
+    rows = np.round(of_order_one(X, training.inputs.compared), _REPEAT_DIGITS) + 0.0
     _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(X):
         return training, Repeats(0, 0.0)

@@ -81,7 +81,7 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial, *, refits: b
     hidden = optimism(search, best)
     rate = None if curve is None else curve.rate
     if search.checked is not None and search.checked.claimed > 0:  # left out of learning scales as well
-        checked, mean = search.checked, float(np.mean(errors))
+        checked, mean = search.checked, one_more * float(np.mean(errors))
         hidden = max(hidden, min((checked.error / checked.claimed - 1) * mean, checked.error - mean))
     error = one_more * float(np.mean(errors)) + hidden
     components = before.components

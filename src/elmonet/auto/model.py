@@ -35,6 +35,7 @@ from elmonet.features.base import seed_from
 from elmonet.fitting.fitted import FittedModel
 from elmonet.forms.outputs import ScatteredForm
 from elmonet.forms.training import Training, points_once, understand, unpacked_data
+from elmonet.layered.fields import find_fields
 from elmonet.marching.forms import as_lists, is_list_of_records
 from elmonet.parts import NotFittedError
 from elmonet.progress import Progress, progress_bar
@@ -251,6 +252,8 @@ class AutoELMDeepONet(OperatorEstimator):
             return (model, None), leaderboard, Repeats(0, 0.0)
         if len(training.X) > LARGE and not layers:
             return self._finish_large(InMemory(training, hook), start, hook)
+        if layers:
+            find_fields(training, sensors, None)  # raises, before anything is tried, if there is no grid
         training, repeats = merge_repeats(training)
         search = Search(
             training,

@@ -30,6 +30,7 @@ from elmonet.fitting.incomplete import degrees
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.parts import InputPart, sizes_vary
 from elmonet.forms.training import Training
+from elmonet.summary import plural
 from elmonet.uncertainty.error_estimate import USELESS
 
 _FIRST_ROUND = 300  # functions on which all candidates are tried
@@ -137,7 +138,7 @@ class Search:
         self._learn_parts(first_round)
         best_transforms = self._ranked(first_round, lambda trial: trial.transform)[:_TRANSFORMS]
         first, *others = [trial.transform for trial in best_transforms]
-        self._report(f"trying branches on {first_round} functions", 0.1, 1.0)
+        self._report(f"trying branches on {plural(first_round, 'function')}", 0.1, 1.0)
         self._try_branches(first, first_round)
         promising = self._ranked(first_round, lambda trial: trial.kind)[:_KINDS]
         self._try([(other, trial.candidate) for other in others for trial in promising], first_round)
@@ -152,7 +153,7 @@ class Search:
             if not self._time_for_round(promising[0], functions):
                 continue
             done = 0.2 + 0.6 * i / len(self.rounds)
-            self._report(f"trying the best {len(promising)} on {functions} functions", done, 1.0)
+            self._report(f"trying the best {len(promising)} on {plural(functions, 'function')}", done, 1.0)
             self._data = {key: data for key, data in self._data.items() if key[1] != before}
             self._started = False
             self._try(
@@ -559,11 +560,13 @@ def choose_unaligned(
         if tried and perf_counter() > deadline:
             break
         if progress is not None:
-            progress(f"trying {candidate} on {len(rows)} functions", 0.1 + 0.6 * i / len(candidates), 1.0)
+            progress(
+                f"trying {candidate} on {plural(len(rows), 'function')}", 0.1 + 0.6 * i / len(candidates), 1.0
+            )
         tried.append((candidate, fitted(candidate, trunk, few)[1]))
     tried.sort(key=lambda trial: trial[1]["error"])
     best = tried[0][0]
     if progress is not None:
-        progress(f"fitting {best} to {n} functions", 0.7, 1.0)
+        progress(f"fitting {best} to {plural(n, 'function')}", 0.7, 1.0)
     model, last = fitted(best, None, training)
     return model, [last, *(record for _, record in tried)]

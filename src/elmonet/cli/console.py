@@ -168,7 +168,8 @@ def error_in_words(model: Any) -> str:
     from elmonet.uncertainty.error_estimate import ErrorEstimate
 
     if model.expected_error_ is None:
-        return "not known"
+        reason = model._fitted().estimate.reason
+        return f"not known{': ' if reason else ''}{reason}"
     return f"{percent(model.expected_error_)} ({ErrorEstimate(kind=model.error_kind_).kind_in_words})"
 
 

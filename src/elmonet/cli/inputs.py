@@ -129,13 +129,16 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
         fitting = [name for name, array in candidates.items() if _fits(model, array) and 0 not in array.shape]
         if len(fitting) != 1:
             others = f", but {shapes_in_words(candidates)}" if candidates else ""
+            advice = "Sample the functions at the sensors of the training functions."
+            single = [name for name, array in candidates.items() if tuple(array.shape) == model.input_shape_]
+            if single:
+                advice = f"It is one function: save it as a row, {single[0]}[None]."
             raise InputError(
                 f"the model takes input functions {_expected_shape(model)}, one per row; in {str(path)!r} "
                 + (
                     f"several arrays are like that: {', '.join(fitting)}. Say which: --input NAME."
                     if fitting
-                    else f"there is none{others}. Sample the functions at the sensors of the "
-                    "training functions."
+                    else f"there is none{others}. {advice}"
                 )
             )
         u = _in_model_shape(model, np.asarray(load(found[fitting[0]]), float))

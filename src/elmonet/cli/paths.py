@@ -27,6 +27,9 @@ def data_source(given: list[Path], table: Path | None = None, bad_runs: str = "r
         table, given = first, rest
     if table is not None:
         require_file(table)
+    for path in given if len(given) > 1 else ():
+        if path.suffix == ".elmonet" and path.is_file():
+            require_data(path)
     runs = find_runs(given if len(given) > 1 else given[0], table, bad_runs)
     if runs is None:
         if bad_runs != "raise":
@@ -64,6 +67,14 @@ def require_file(path: Path, *, empty: bool = False) -> None:
         if path.is_file() and path.stat().st_size == 0 and not empty:
             raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
         return
+    if path.is_symlink():
+        raise FileError(
+            f"{str(path)!r} is a link to {str(path.readlink())!r}, which leads to no file. Name the file "
+            "itself."
+        )
+    if path.parts[:1] in (("http:",), ("https:",), ("ftp:",), ("s3:",)):
+        address = str(path).replace(":/", "://", 1)
+        raise FileError(f"{address!r} is an address, not a file. Download it first and name the file.")
     siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     for some in ([entry for entry in siblings if entry.suffix == path.suffix], siblings):
         close = difflib.get_close_matches(path.stem, [entry.stem for entry in some], n=1, cutoff=_ALIKE)

@@ -155,7 +155,11 @@ def _scattered(
         return u, Scattered(row, where, load(s)), None
     given = load(arrays[index]).ravel()
     if not np.array_equal(np.round(given), given):
-        raise InputError(f"{index} must hold integers, the row of the input that each value belongs to.")
+        odd = given[np.round(given) != given][0]
+        raise InputError(
+            f"{index} must hold integers, the row of the input that each value belongs to; got {odd:g}. Name "
+            f"another array: --index NAME, in Python read(file, index=...)."
+        )
     row = given.astype(np.int64)
     n = len(next(iter(u.values())) if isinstance(u, dict) else u)
     if n == len(row) > len(np.unique(row)):

@@ -362,6 +362,12 @@ def _with_points(file: Contents, found: FunctionArrays, roles: Roles, given: lis
         few = named or shape[-1] <= _MAX_COMPONENTS
         if how == "components" and not file.index and few and vector is None:
             vector = replace(roles, points=name, components=True)
+    for name in file.index if vector is None else ():
+        if math.prod(file.shape(name)) != max(file.shape(name), default=0):
+            raise InputError(
+                f"--index {name}: expected one integer for each value, the row of the input that it belongs "
+                f"to; got an array {file.shape(name)}. There are: {file.listed()}."
+            )
     if (given or file.index) and vector is None:
         raise InputError(
             f"the points {', '.join(given) or 'of the file'} do not fit {found.outputs[0]} {shape}: expected "

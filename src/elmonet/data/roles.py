@@ -180,6 +180,10 @@ class Contents:
         found = self.find(name) or abbreviated(name, list(self.arrays))
         if found is not None:
             return found
+        if name in getattr(self.arrays, "skipped", ()):
+            raise InputError(
+                f"--{flag} {name}: it holds no numbers. Convert dates and times to seconds, words to numbers."
+            )
         close = difflib.get_close_matches(name, list(self.arrays), n=1, cutoff=0.4)
         raise InputError(
             f"--{flag} {name}: there is no such array."

@@ -136,15 +136,16 @@ class Scattered:
 
 
 def resample(values: Sequence[ArrayLike], sensors: Sequence[ArrayLike], new_sensors: ArrayLike) -> np.ndarray:
-    """Interpolate input functions that each have their own sensors to common sensors.
+    """Interpolate input functions to common sensors, from those of each function or other common ones.
 
     Uses splines on grids, and radial basis functions elsewhere. If a common sensor lies outside the bounding
     box of a function's own sensors by more than a tenth of its size, an `ExtrapolationWarning` is issued.
 
     Parameters
     ----------
-    values : list of the values (m_i,) of each function.
-    sensors : list of the sensors (m_i, d) of each function, or (m_i,) if d = 1.
+    values : list of the values (m_i,) of each function, or (N, m).
+    sensors : list of the sensors (m_i, d) of each function, or (m_i,) if d = 1; an array (m, d)
+        or (m,) of those of all functions.
     new_sensors : (m, d), or (m,); the common sensors.
 
     Returns
@@ -165,6 +166,9 @@ def resample(values: Sequence[ArrayLike], sensors: Sequence[ArrayLike], new_sens
     """
     from elmonet.interpolation import interpolate
 
+    if _are_common(sensors, values):
+        common: Any = sensors
+        sensors = [common] * len(values)
     if len(values) != len(sensors) or len(values) == 0:
         raise InputError(
             f"give values and sensors for each function: got {len(values)} and {len(sensors)} of them."
@@ -191,6 +195,15 @@ def resample(values: Sequence[ArrayLike], sensors: Sequence[ArrayLike], new_sens
             stacklevel=2,
         )
     return u
+
+
+def _are_common(sensors: Any, values: Any) -> bool:
+    """Return whether sensors (m,) or an array (m, d) are common, not one row for each of N functions."""
+    if len(sensors) and all(np.ndim(one) == 0 for one in sensors):
+        return True
+    shape: tuple[int, ...] = getattr(sensors, "shape", ())
+    given: tuple[int, ...] = getattr(values, "shape", ())
+    return len(shape) == len(given) == 2 and shape != given and shape[0] == given[1]
 
 
 def parts(u: Any) -> dict[str, Any]:

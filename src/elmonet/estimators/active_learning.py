@@ -38,7 +38,7 @@ def suggest(form: InputForm, record: TrainingRecord, candidates: np.ndarray, n: 
             "model again in memory, or give them to an ELMDeepONet: model.remember_inputs(X)."
         )
     rows, known = np.concatenate([record.inputs, candidates]), len(record.inputs)
-    groups = connected(near_repeats(rows, form.sizes), len(rows))
+    groups = connected(near_repeats(rows, form.compared), len(rows))
     first = np.zeros(len(rows), bool)  # of those that are the same up to a small part of their spread
     first[np.unique(groups, return_index=True)[1]] = True
     once = np.unique(fingerprints_of(candidates), return_index=True)[1]

@@ -157,7 +157,7 @@ def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str,
     arrays_of_form = {name: getattr(form, name) for name in ("order", "sensors", "exponents", "metric")}
     _keep(arrays, "inputs", **arrays_of_form)
     _keep_affine(arrays, "inputs", form.scale)
-    names = ("given", "shape", "names", "shapes", "columns")
+    names = ("given", "shape", "names", "shapes", "columns", "numbers")
     parts = None if form.parts is None else [part.to_json() for part in form.parts]
     return {name: getattr(form, name) for name in names} | {"parts": parts}
 
@@ -177,6 +177,7 @@ def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> In
         arrays.get("inputs.sensors"),
         arrays.get("inputs.exponents"),
         arrays.get("inputs.metric"),
+        bool(record.get("numbers")),
     )
     older = bool(record.get("logarithms"))  # of files of 0.1 and 0.2
     return replace(form, parts=parts_of_settings(None, True, form.whole_parts())) if older else form

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from elmonet.errors import LeaveOneOutWarning, warn
 from elmonet.fitting.operator import Operator
@@ -36,6 +37,7 @@ _MIN_FUNCTIONS = 300  # functions that bands are made from, however many values 
 _MAX_GROWTH = 5.0  # of left-out residuals with a tenth fewer functions; above, they cannot be trusted
 _MAX_LEVEL_GROWTH = 3.0  # of residuals of functions left out by levels of a grid, likewise
 _VALIDATED_AT = 0.9  # coverage of the bands in a report
+_LARGEST = 2.0  # largest value of a smooth error, in units of its root mean square
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,14 @@ class OperatorErrorBars(BandErrorBars):
     variance : posterior variance of a new function; None if bands are equally wide for all functions.
     learned : the learned size of the error, if there is one.
     between : (c M,), the size of the interpolation error between the training points; None if not known.
+    solver : (c M,), the size of the error that the training outputs have themselves; None if they have none.
     """
 
     bands: Bands
     variance: PosteriorVariance | None = None
     learned: LearnedSize | None = None
     between: np.ndarray | None = None
+    solver: np.ndarray | None = None
 
     @classmethod
     def from_fit(cls, model: FittedOperator) -> Self | None:
@@ -62,12 +66,12 @@ class OperatorErrorBars(BandErrorBars):
         Warns if residuals of functions left out one at a time are far too small, as on grids of inputs: then
         bands come from functions left out by whole levels of the grid, or by parts.
         """
-        residuals = training_residuals(model)
+        residuals, solver = training_residuals(model), _of_solver(model)
         if residuals is None:
             return None
         if not residuals.left_out:
             bands = residuals.bands(slice(None), widen=_hidden(model))
-            return None if bands is None else cls(bands, between=model.between_points)
+            return None if bands is None else cls(bands, between=model.between_points, solver=solver)
         trials, growth = cross_validated(model, residuals)
         held = residuals_between_levels(model) if trials else None
         between = 1.0 if held is None else growth_of(held, residuals)
@@ -83,12 +87,12 @@ class OperatorErrorBars(BandErrorBars):
             )
             held = residuals_of_parts(model, residuals) if held is None else held
             bands = None if held is None else held.bands(slice(None), widen=1 + 1 / np.sqrt(effective))
-            return None if bands is None else cls(bands, between=model.between_points)
+            return None if bands is None else cls(bands, between=model.between_points, solver=solver)
         some = _enough(*residuals.values.shape)
         bands = residuals.bands(some, _hidden(model), trials, effective)
         if bands is None:
             return None
-        return cls(bands, residuals.variance, residuals.learned, model.between_points)
+        return cls(bands, residuals.variance, residuals.learned, model.between_points, solver)
 
     @classmethod
     def from_validation(
@@ -106,7 +110,19 @@ class OperatorErrorBars(BandErrorBars):
             return None if bands is None else cls(bands, between=model.between_points)
         g = current._coefficients_and_scale(model.operator, query.Z)[1]
         bands = Bands.of(residuals, [g[:, None]], groups)
-        return None if bands is None else replace(current, bands=replace(bands, scale=current.bands.scale))
+        if bands is None:
+            return None
+        return replace(current, bands=replace(bands, scale=current.bands.scale), solver=None)
+
+    def factor(self, coverage: float, of: str) -> float:
+        """Return the half-width in units of the spread.
+
+        Quantiles of residuals, which may be rounding, say nothing of a solver's error: that is normal.
+        """
+        factor = self.bands.factor(coverage, of)
+        if self.solver is None:
+            return factor
+        return max(factor, float(ndtri((1 + coverage) / 2)) * (_LARGEST if of == "function" else 1.0))
 
     def values_and_spread(self, model: FittedOperator, query: Query) -> tuple[np.ndarray, np.ndarray]:
         """Return what the operator gives, and the expected size of its errors."""
@@ -118,6 +134,8 @@ class OperatorErrorBars(BandErrorBars):
             factor = distance_factor(model.outputs.points, query.points)
             between = model.outputs.at_points(self.between, query.points)
             spread = np.hypot(spread, between * np.tile(factor, len(between) // len(factor)))
+        if self.solver is not None:
+            spread = np.hypot(spread, model.outputs.at_points(self.solver, query.points))
         return model.operator.values(coefficients, P, index), spread
 
     def novelty(self, model: FittedOperator, query: Query) -> np.ndarray | None:
@@ -133,6 +151,8 @@ class OperatorErrorBars(BandErrorBars):
             parts |= {"learned.row": self.learned.row, "learned.numbers": self.learned.numbers}
         if self.between is not None:
             parts["between"] = self.between
+        if self.solver is not None:
+            parts["solver"] = self.solver
         return parts
 
     @classmethod
@@ -147,6 +167,7 @@ class OperatorErrorBars(BandErrorBars):
             PosteriorVariance.from_arrays(variance) if variance else None,
             LearnedSize(**learned) if learned else None,
             arrays.get("between"),
+            arrays.get("solver"),
         )
 
     def _coefficients_and_scale(self, operator: Operator, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -194,8 +215,22 @@ class OperatorErrorBars(BandErrorBars):
 
 def _hidden(model: FittedOperator) -> float:
     """Return by how much the expected error exceeds that of functions left out: a choice hides some."""
-    error, left_out = model.estimate.error, model.solution.expected_error
-    return max(error / left_out, 1.0) if error and left_out else 1.0
+    error, left_out = (model.estimate.error or 0.0) - model.estimate.solver, model.solution.expected_error
+    return max(error / left_out, 1.0) if error > 0 and left_out else 1.0
+
+
+def _of_solver(model: FittedOperator) -> np.ndarray | None:
+    """Return the size of the solver's error at each place (c M,), as the model sees outputs.
+
+    Only its norm is known, relative to the outputs: it is taken to be as large at all places.
+    """
+    if not model.estimate.solver or model.training is None:
+        return None
+    y, outputs = model.training.y, model.outputs
+    places = y.shape[1] // max(1, outputs.components)
+    sizes = np.sqrt(np.mean(y.reshape(len(y), -1, places) ** 2, axis=(0, 2)))
+    units = np.mean(np.abs(np.broadcast_to(outputs.unit(outputs.target(y)), y.shape)), axis=0)
+    return model.estimate.solver * np.repeat(sizes, places) / np.maximum(units, np.finfo(float).tiny)
 
 
 def _enough(n: int, places: int) -> Any:

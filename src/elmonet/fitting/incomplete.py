@@ -27,6 +27,7 @@ from elmonet.solve.observations import (
 )
 from elmonet.solve.problem import Span, lifted, power_of_two
 from elmonet.solve.spectral import Spectrum
+from elmonet.summary import plural
 
 _WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
 _MAX_WIDTH = 1.5  # of a trunk, relative to the known values of a function
@@ -63,8 +64,8 @@ def fit_with_gaps(
     never = np.flatnonzero(~known.any(axis=0))
     if never.size:
         raise InputError(
-            f"{never.size} points have no value in any function (the first: point {never[0]}). Remove them "
-            "from y and points."
+            f"y has {plural(never.size, 'point')} without a value in any function (the first: point "
+            f"{never[0]}). Remove what has no value from y and points."
         )
     w, g = np.ones(len(Z)) if weights is None else weights, power_of_two(y)
     y = y.astype(float) * g

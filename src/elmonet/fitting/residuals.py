@@ -297,8 +297,11 @@ def held_out_residuals(model: FittedOperator, masks: list[np.ndarray] | None = N
     training, functions, parts = model.training, [], []
     if training is None or model.refit is None:
         return None
-    for kept in folds(len(training.X)) if masks is None else masks:
+    for mask in folds(len(training.X)) if masks is None else masks:
+        kept = _with_every_point(mask, training.y)
         out = np.flatnonzero(~kept)
+        if not out.size:
+            continue
         others = training.of(out)
         parts.append(_residuals_of(_refitted(model, kept), others.X, others.y))
         known = np.unique(others.y.index) if isinstance(others.y, Scattered) else slice(None)
@@ -312,6 +315,19 @@ def held_out_residuals(model: FittedOperator, masks: list[np.ndarray] | None = N
     which = np.concatenate(functions)
     own = None if training.groups is None else training.groups.numbers[which]
     return Residuals(which, values, [np.ones((1, 1))], own, places, left_out=False)
+
+
+def _with_every_point(kept: np.ndarray, y: Any) -> np.ndarray:
+    """Return the mask with one function more for each point that only functions held out know.
+
+    Outputs without any value at a point cannot be fitted. Nothing is known about the error there then.
+    """
+    if isinstance(y, Scattered) or not np.isnan(y).any():
+        return kept
+    kept, known = kept.copy(), ~np.isnan(y)
+    for point in np.flatnonzero(~known[kept].any(axis=0)):
+        kept[np.argmax(known[:, point])] |= not known[kept, point].any()
+    return kept
 
 
 def _residuals_of(model: FittedOperator, rows: np.ndarray, y: Any) -> np.ndarray:

@@ -194,26 +194,28 @@ def find_stored_groups(source: Any, block_features: Any, given: Any) -> Found:
     if given is not None:
         groups = given_groups(given, N)
         return Found(groups, "" if groups is None else groups.reason)
-    rows = block_features.rows(*source.rows(0, 1))
+    rows, compared = block_features.rows(*source.rows(0, 1)), block_features.inputs.compared
     n = min(N, max(_STRETCHES, _COMPARED_BYTES // sum(A.nbytes for A in rows)))
     if n == N:
-        groups = find_groups(*block_features.rows(*source.rows(0, N)))
+        X, y = block_features.rows(*source.rows(0, N))
+        groups = find_groups(X, y, compared=compared)
         return Found(groups, "" if groups is None else groups.reason)
     # Stretches with distances N / 16: neighbours, and a data set that holds another one twice.
     length = n // _STRETCHES
     starts = [k * N // _STRETCHES for k in range(_STRETCHES)]
     parts = [block_features.rows(*source.rows(start, start + length)) for start in starts]
-    groups = find_groups(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    compared = f"{_STRETCHES * length:,} of {N:,} functions were compared"
+    X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    groups = find_groups(X, y, compared=compared)
+    looked = f"{_STRETCHES * length:,} of {N:,} functions were compared"
     if groups is None:
-        return Found(None, f"none found: {compared}")
+        return Found(None, f"none found: {looked}")
     warn(
-        f"{compared}: {groups.reason}. Left out one at a time, such functions are predicted by their copies "
+        f"{looked}: {groups.reason}. Left out one at a time, such functions are predicted by their copies "
         "or neighbours, so no error is stated, and alpha may be too small. Give groups=labels, with the same "
         "label for functions that belong together.",
         NumericsWarning,
     )
-    return Found(None, f"{compared}: {groups.reason}. Give groups for all functions", partly=True)
+    return Found(None, f"{looked}: {groups.reason}. Give groups for all functions", partly=True)
 
 
 def fit_source(
@@ -231,7 +233,7 @@ def fit_source(
         if scale:
             inputs = begin(None).block_features.inputs.unscaled()
             found = source.reduce("looking at the inputs", InputMoments(inputs)).standardise(
-                inputs.seen_sizes
+                inputs.compared if inputs.parts is None else inputs.seen_sizes
             )
         fit = begin(found)
     enough = _SETTLED * fit.block_features.width

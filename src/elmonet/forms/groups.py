@@ -46,21 +46,27 @@ def given_groups(groups: Any, n: int) -> Groups | None:
             f"groups must hold one label for each of the {n} functions, such as the number of the run it "
             f"comes from; got the shape {labels.shape}."
         )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError(
+            f"groups must hold a label for each function, and function {np.flatnonzero(np.isnan(labels))[0]} "
+            "has none (NaN). Give it a label of its own, or that of its run."
+        )
     numbers = np.unique(labels, return_inverse=True)[1].ravel()
     return _together(numbers, f"{len(set(numbers.tolist()))} groups, as given: each is left out as a whole")
 
 
-def find_groups(X: np.ndarray, y: np.ndarray, sizes: Any = None) -> Groups | None:
+def find_groups(X: np.ndarray, y: np.ndarray, sizes: Any = None, compared: Any = None) -> Groups | None:
     """Find windows of one series, steps of trajectories, where an output is the next input, and near repeats.
 
     A function whose neighbours in time, or a near copy of it, are in the training data is not new: leaving
-    it out alone underestimates the error on new functions. `sizes` are those of several inputs side by side.
+    it out alone underestimates the error on new functions. `sizes` are those of several inputs side by side,
+    `compared` those of what shares a unit, by default the same.
     """
     n = len(X)
     if n < 2 or y.dtype == object:
         return None
     rows, y = X.reshape(n, -1), y.reshape(n, -1)
-    order, near = _windows(X, y, sizes) or _steps(rows, y), near_repeats(rows, sizes)
+    order, near = _windows(X, y, sizes) or _steps(rows, y), near_repeats(rows, compared or sizes)
     pairs, reasons = near, []
     if order is not None:
         numbers, reason = order.groups()

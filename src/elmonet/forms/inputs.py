@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from elmonet.checks import coordinates, finite, functions, owned, plain, require_same_grid
 from elmonet.description import Graph, Port
 from elmonet.errors import InputError
-from elmonet.forms.parts import InputPart, column_sizes, find_parts, whole
+from elmonet.forms.parts import InputPart, are_numbers, column_sizes, find_parts, whole
 from elmonet.forms.transforms import Affine, extreme_exponents, standardise
 from elmonet.interpolation import as_grid
 from elmonet.linalg import product
@@ -35,6 +35,7 @@ class InputForm:
     sensors : (m, d), where the inputs are known, as given to `fit`; None if they were not given.
     exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
         have no room; 0 for the others. None if there are no such values.
+    numbers : whether a single array holds numbers, each in a unit of its own, and not values of a function.
     """
 
     given: tuple[int, ...]
@@ -48,6 +49,7 @@ class InputForm:
     sensors: np.ndarray | None = None
     exponents: np.ndarray | None = None
     metric: np.ndarray | None = None
+    numbers: bool = False
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
@@ -165,7 +167,8 @@ class InputForm:
         """
         form = replace(self, parts=parts, scale=None, metric=None)
         if scale:
-            form = form.scaled_by(standardise(form.seen(rows), weights, form.seen_sizes), balanced)
+            sizes = form.compared if parts is None else form.seen_sizes
+            form = form.scaled_by(standardise(form.seen(rows), weights, sizes), balanced)
         if metric is None:
             return form
         columns = form.seen(rows[:1]).size
@@ -181,6 +184,11 @@ class InputForm:
     def sizes(self) -> list[int] | None:
         """Number of values of each of several inputs; None for a single one."""
         return None if self.shapes is None else [prod(shape) for shape in self.shapes]
+
+    @property
+    def compared(self) -> list[int] | None:
+        """Number of values that share a unit, so that rounding of one may be the size of another."""
+        return [1] * prod(self.given) if self.numbers else self.sizes
 
     @property
     def seen_sizes(self) -> list[int] | None:
@@ -257,6 +265,12 @@ class InputForm:
     def _packed(self, X: Any) -> Any:
         """Return several inputs side by side, (N, m); a single one unchanged."""
         if self.names is None or self.shapes is None:
+            if isinstance(X, dict):
+                own = ", ".join(map(str, ("N", *self.given)))
+                raise InputError(
+                    f"this model has a single input without a name: give an array ({own}); got a "
+                    f"dictionary with {', '.join(map(repr, X)) or 'nothing'}."
+                )
             return X
         parts = X if isinstance(X, dict) else dict(enumerate(X)) if isinstance(X, (list, tuple)) else None
         if parts is None or {str(name) for name in parts} != set(self.names):
@@ -312,8 +326,9 @@ def find_inputs(
     rows = functions(seen, form._packed(X), reset=True)
     columns = getattr(seen, "feature_names_in_", None)
     columns = None if columns is None else tuple(map(str, columns))
-    extreme = extreme_exponents(rows, form.sizes)
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns, exponents=extreme)
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
+    form = replace(form, numbers=form.names is None and are_numbers(rows))
+    form = replace(form, exponents=extreme_exponents(rows, form.compared))
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
         points = owned(points, sensors)

@@ -218,6 +218,14 @@ def find_parts(
     return tuple(parts)
 
 
+def are_numbers(X: np.ndarray) -> bool:
+    """Return whether an array X (N, ...) holds a few numbers side by side, not values of a function."""
+    if X.ndim != 2 or not 1 < X.shape[1] <= _MAX_NUMBERS:
+        return False
+    varying = X[:, X.max(axis=0) > X.min(axis=0)]
+    return varying.shape[1] > 0 and len(_stretches(varying)) == varying.shape[1]
+
+
 def column_sizes(parts: Sequence[InputPart]) -> list[int]:
     """Return the number of columns that the branch sees of each group of each part."""
     return [width for part in parts for width in part.widths]
@@ -266,7 +274,9 @@ def _stretches(X: np.ndarray) -> list[tuple[int, int]]:
     m, all_columns = X.shape[1], [(0, X.shape[1])]
     if m == 1 or len(X) < _MIN_FUNCTIONS:
         return all_columns
-    centred = X.astype(np.float64) - X.mean(axis=0)
+    largest = np.abs(X).max(axis=0)
+    centred = X / np.where(largest > 0, largest, 1.0)  # sums of 1e308 have no room
+    centred -= centred.mean(axis=0)
     centred /= np.maximum(np.abs(centred).max(axis=0), np.finfo(float).tiny)
     norms = np.linalg.norm(centred, axis=0)
     products = np.abs(np.einsum("ij,ij->j", centred[:, 1:], centred[:, :-1]))

@@ -13,7 +13,7 @@ from elmonet.checks import coordinates, outputs, owned, plain, require_same_grid
 from elmonet.data.dataset import OperatorData
 from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
-from elmonet.errors import FunctionsInColumnsWarning, InputError
+from elmonet.errors import FunctionsInColumnsWarning, InputError, NumericsWarning, warn
 from elmonet.forms.components import named_components
 from elmonet.forms.groups import Groups, find_groups, given_groups
 from elmonet.forms.inputs import InputForm, find_inputs, is_array
@@ -22,6 +22,7 @@ from elmonet.interpolation import grid_points
 
 _MIN_SIDE = 8  # rows and columns needed to judge smoothness
 _SMOOTH = 0.1  # roughness down the columns, relative to that along the rows, of functions in columns
+_SAME_VALUE = 1e-6  # difference of outputs at one place that is none, relative to the largest output
 _UNRELATED = 1.0  # roughness of nearly uncorrelated neighbours; 2 if uncorrelated
 
 
@@ -118,23 +119,47 @@ def understand(
     form = find_outputs(y, where, names, np.result_type(rows, y), lift, weight)
     form = form.on_mesh(points.volumes) if isinstance(points, Mesh) else form
     _warn_of_columns(rows, y, points)
+    if where is not None and not isinstance(points, Mesh):
+        _warn_of_repeated_points(where, form.rows(y))
     if (hole := _holes(form, y)) is not None:
         form = form.without(hole)
         if not gaps and np.isnan(form.rows(y)).any():
             y = outputs(given, len(rows))  # raises
     y = owned(form.rows(y), given)
     if groups is None and not gaps:
-        own = find_groups(rows, y, inputs.sizes)
+        own = find_groups(rows, y, inputs.sizes, inputs.compared)
     if lift is not None:
         y = y - form.lifted(X, len(rows))
     training = Training(rows, y, inputs, form, None if weight is None else np.sqrt(weight), own)
     return training if weight is None else training.of(np.flatnonzero(weight))
 
 
+def _warn_of_repeated_points(points: np.ndarray, y: np.ndarray) -> None:
+    """Warn of points (M, d) given more than once with different values of the same function, y (N, c M)."""
+    order = np.lexsort(points.T)
+    again = np.flatnonzero((points[order][1:] == points[order][:-1]).all(axis=1))
+    if not again.size or len(points) < 2 or y.shape[1] % len(points):
+        return
+    values = y.reshape(len(y), -1, len(points))
+    apart = np.abs(values[..., order[again + 1]] - values[..., order[again]])
+    differ = (np.nan_to_num(apart) > _SAME_VALUE * np.nanmax(np.abs(values))).any(axis=(0, 1))
+    if differ.any():
+        a, b = sorted(order[again[np.argmax(differ)] + np.arange(2)].tolist())
+        warn(
+            f"points {a} and {b} are the same place, and outputs have different values there"
+            f"{'' if differ.sum() == 1 else f' (as at {differ.sum()} places in all)'}: a function has one "
+            "value at a point. Check the points; several quantities at one place are components: "
+            "y={'a': ..., 'b': ...}.",
+            NumericsWarning,
+        )
+
+
 def _with_holes(y: Any, n: int, *, gaps: bool) -> np.ndarray:
     """Check outputs; some points may have no value in any function."""
     values = outputs(y, n, gaps=True)
     missing = np.isnan(values)
+    if values.size and missing.all():
+        raise InputError("y holds no value: all are NaN. Check how the outputs were read or masked.")
     if not gaps and missing.any():
         hole = missing.all(axis=0)
         if hole.all() or not hole.any():

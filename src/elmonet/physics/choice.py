@@ -27,7 +27,7 @@ _MAX_COEFFICIENTS = 800  # of a function, without
 _MAX_SLAB_WORK = 2.5e9  # functions x slabs x coefficients^2: about two minutes
 _TRIAL_FUNCTIONS = 8  # inputs for which resolutions are tried
 _SENSOR_FUNCTIONS = 24  # inputs for which the interpolation error between sensors is estimated
-_FEWEST_FOR_RATE = 12  # sensors on an axis, below which two coarser splines do not tell how errors fall
+FEWEST_FOR_RATE = 12  # sensors on an axis, below which two coarser splines do not tell how errors fall
 _CHOICE_SHARE = 0.3  # of the time there is, for trials of resolutions
 _CONVERGED = 1e-9  # relative change of solutions that is none
 _ZERO_UNKNOWN = 1e-8  # relative to the largest unknown: one that is rounding
@@ -233,7 +233,7 @@ def _interpolation_error(equation: Equation, few: InputFields, chosen: Resolutio
     d, e = _changes(lower, usual, equation.probe), _changes(lowest, usual, equation.probe)
     known = np.isfinite(d) & np.isfinite(e)
     d, e = d[known], e[known]
-    believed = (e > 3 * d) & (few.fewest_sensors >= _FEWEST_FOR_RATE)
+    believed = (e > 3 * d) & (few.fewest_sensors >= FEWEST_FOR_RATE)
     gained = np.divide(d, e - 2 * d, out=np.ones_like(d), where=believed)
     return float(np.mean(d * gained)) if len(d) else 0.0
 

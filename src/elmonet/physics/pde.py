@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from elmonet.checks import Functions, coordinates, number
 from elmonet.data.dataset import OperatorData
 from elmonet.errors import InputError, NumericsWarning
-from elmonet.physics.choice import Choice, choose, inputs_in_time
+from elmonet.physics.choice import FEWEST_FOR_RATE, Choice, choose, inputs_in_time
 from elmonet.physics.discretise import Equation
 from elmonet.physics.fields import UNNAMED, InputFields, Symbols
 from elmonet.physics.geometry import Box, Domain, check_points
@@ -26,6 +26,7 @@ from elmonet.summary import Fact, in_lines, percent, plural
 
 _DEFAULT_POINTS = (200, 64, 16)  # points in each coordinate of a box, in one to three dimensions
 _UNMET_RESIDUAL = 0.01  # relative to its terms, that remains at every resolution: warn
+_SMOOTH_BETWEEN = "the stated error holds for inputs that are smooth between them"
 _LISTED_ROWS = 5  # of inputs that did not converge
 
 
@@ -197,6 +198,8 @@ class PDE:
         kept = 0 if measured is None else len(measured.y)
         solution, (resolution, error, unmet), rows = pde._solution(inputs, progress, until=until, kept=kept)
         _warn_unmet(unmet)
+        few = inputs.fewest_sensors if inputs.has_sensors else FEWEST_FOR_RATE
+        _warn_few_sensors(few)
         converged = solution.converged
         _check_converged(converged)
         values = {name: field[converged] for name, field in solution.values(points).items()}
@@ -221,6 +224,7 @@ class PDE:
             constants=constants,
             correction=correction,
             unmet=unmet,
+            few_sensors=few if few < FEWEST_FOR_RATE else 0,
         )
         s = values[""] if self.unknowns == UNNAMED else values
         if isinstance(u, dict):
@@ -289,6 +293,8 @@ class PhysicsResult:
     correction : how data beside the equation corrected the solutions; None without data.
     unmet : the residual relative to its terms that remains with a finer trunk, because conditions contradict
         each other or layers are too thin; 0 if it vanishes, as it should.
+    few_sensors : the number of sensors on an axis, if there are so few that nothing tells inputs from rougher
+        ones with the same values; otherwise 0.
     """
 
     resolution: Resolution
@@ -303,6 +309,7 @@ class PhysicsResult:
     constants: dict[str, tuple[float, float]] = field(default_factory=dict)
     correction: Correction | None = None
     unmet: float = 0.0
+    few_sensors: int = 0
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -317,6 +324,13 @@ class PhysicsResult:
             Fact("Trunk", f"{plural(self.functions, 'function')}, {self.resolution}"),
             Fact("Solver error", f"{percent(self.error, 2)}, from a finer trunk on a few inputs{source}"),
         ]
+        if self.few_sensors:
+            facts.append(
+                Fact(
+                    "Sensors",
+                    f"only {self.few_sensors} on an axis: {_SMOOTH_BETWEEN}, which nothing can show",
+                )
+            )
         if self.unmet > _UNMET_RESIDUAL:
             facts.append(
                 Fact("Does not hold", f"a residual of {percent(self.unmet, 2)} of the terms remains")
@@ -363,6 +377,19 @@ def _correct(
     stacked, correction = correct(measured, stacked, predicted)
     parts = np.split(stacked, len(values), axis=1)
     return {n: field * sizes[n] for n, field in zip(values, parts, strict=True)}, correction
+
+
+def _warn_few_sensors(count: int) -> None:
+    """Warn of inputs that cannot be told from rougher ones with the same values at their sensors."""
+    if count < FEWEST_FOR_RATE:
+        warnings.warn(
+            f"input functions are known at {plural(count, 'sensor')} on an axis: {_SMOOTH_BETWEEN}. Rougher "
+            "ones may have the same values there, as sin(4 pi x) is zero at 3 and at 5 sensors on [0, 1]. "
+            f"Give at least {FEWEST_FOR_RATE} sensors on each axis or, if inputs are numbers, name them: "
+            "input_axes={'a': ()}.",
+            NumericsWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_unmet(unmet: float) -> None:

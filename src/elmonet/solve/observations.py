@@ -25,6 +25,8 @@ _MAX_SEARCH_STEPS, _MAX_STEPS = 300, 2000  # of LSMR, during the search for alph
 _PROGRESS = 0.98  # stop the search if the error is above this times the least so far
 _CHEAP_ALPHA = 1e-6  # relative to s_max^2: down to this alpha, LSMR takes few steps
 _START_ABOVE = 10  # the search starts at this times the expected alpha
+_MAX_DENSE = 1_000_000  # entries of a matrix whose pseudoinverse is taken at once
+_LEAST_NORM_ROUNDING = 10  # cut-off of singular values, in units of rounding
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ class Observations(Protocol):
     def only(self, functions: np.ndarray) -> Self:
         """Return the observations of some functions (a mask), renumbered from 0."""
 
+    def basis_at_values(self) -> np.ndarray:
+        """Return the basis (K, r) at the point of each value."""
+
 
 class AtScatteredPoints:
     """Observations of each function at points of its own.
@@ -121,6 +126,10 @@ class AtScatteredPoints:
         kept = functions[self.function]
         return type(self)(self.basis[kept], number[self.function[kept]], int(functions.sum()))
 
+    def basis_at_values(self) -> np.ndarray:
+        """Return the basis (K, r) at the point of each value."""
+        return self.basis
+
 
 class WithGaps:
     """Observations at common points, except for gaps.
@@ -147,6 +156,10 @@ class WithGaps:
     def only(self, functions: np.ndarray) -> Self:
         """Return the observations of some functions (a mask), renumbered from 0."""
         return type(self)(self.basis, self.observed[functions])
+
+    def basis_at_values(self) -> np.ndarray:
+        """Return the basis (K, r) at the point of each value."""
+        return self.basis[np.nonzero(self.observed)[1]]
 
 
 class Unaligned:
@@ -232,7 +245,7 @@ class Unaligned:
             C=self.spectrum.coefficients(padded, np.repeat([0.0, 1.0], [self._rank, beyond])),
             residual=float(residual / (np.linalg.norm(self.values) or 1.0)),
             condition=self.spectrum.condition(choice.alpha),
-            method="lsmr",
+            method="lsmr" if steps else "svd",
             rank_B=self.spectrum.rank,
             cutoff=self.spectrum.cutoff,
             steps=steps,
@@ -248,8 +261,14 @@ class Unaligned:
         """Fit some functions (a mask); return coefficients Z (r, rank) of F, steps, and convergence."""
         observations, values = self._of(functions)
         r, rank = observations.width, self._rank
+        if not values.size:
+            return np.zeros((r, rank)), 0, True
+        if alpha == 0 and values.size * r * rank <= _MAX_DENSE:
+            return self._least_norm(observations, self.F[functions], values), 0, True
         # Precondition by Z = X / scale: if all points were common, the columns below would be orthonormal.
         scale = np.sqrt(observations.gram * self._squares + alpha)
+        if alpha == 0 and values.size < r * rank:  # of many solutions the one of least norm, not of least X
+            scale, guess = np.ones(rank), None
         F, damping = self.F[functions] / scale, np.sqrt(alpha) / scale
 
         def forward(x: np.ndarray) -> np.ndarray:
@@ -268,6 +287,14 @@ class Unaligned:
         with threadpool_limits(1), beside_others():
             x, stopped, steps, *_ = lsmr(A, target, atol=tolerance, btol=tolerance, maxiter=max_steps, x0=x0)
         return x.reshape(r, rank) / scale, int(steps), stopped != 7
+
+    @staticmethod
+    def _least_norm(observations: Observations, F: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the solution Z (r, rank) without a penalty, of several that of least norm."""
+        rows = observations.basis_at_values()[:, :, None] * F[observations.function, None]
+        A = rows.reshape(len(values), -1)
+        cut = _LEAST_NORM_ROUNDING * max(A.shape) * np.finfo(float).eps
+        return np.linalg.lstsq(A, values, rcond=cut)[0].reshape(rows.shape[1:])
 
     def _errors(self, functions: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return the relative errors of some functions (a mask) that have values, and weights (2, n)."""

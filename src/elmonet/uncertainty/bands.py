@@ -34,6 +34,7 @@ from elmonet.errors import InputError
 _LEVELS = 1001  # quantile levels kept for single values
 _MAX_VALUES = 300_000  # values that quantiles and the choice of scale are computed from
 _FLOOR = 1e-3  # smallest sigma, relative to its root mean square: elsewhere rounding would dominate
+_MIN_KNOWN = 2  # residuals at a place, below which they say nothing: its scale is the largest of all
 _NARROWER = 0.97  # largest width of another scale, relative to the first one's
 _COMPARED_AT = 0.9  # coverage at which widths are compared
 
@@ -298,9 +299,12 @@ def _scored(
     sums, count = (_by_place(_by_group(part, numbers), places) for part in (residuals**2, known))
     total, all_known = sums.sum(axis=0), count.sum(axis=0, dtype=np.float64)
     sigma = np.sqrt(total / np.maximum(all_known, 1))
+    sigma[all_known < _MIN_KNOWN] = sigma.max()
     floor = _FLOOR * float(np.sqrt(np.mean(sigma**2))) + np.finfo(np.float64).tiny
-    others = np.maximum(total - sums, 0) / np.maximum(all_known - count, 1)
+    left = all_known - count
+    others = np.maximum(total - sums, 0) / np.maximum(left, 1)
     np.sqrt(others, out=others)
+    np.copyto(others, sigma, where=left < _MIN_KNOWN - 1)
     np.maximum(others, floor, out=others)
     if not (_in_order(numbers, len(others)) and _in_order(places, others.shape[1])):
         others = others[np.ix_(numbers, places)]

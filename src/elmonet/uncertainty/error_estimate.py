@@ -46,6 +46,8 @@ class ErrorEstimate:
     quantiles : the median and the 95 % quantile of the errors of single functions; None if not known.
     components : names of the components and the expected error of each by itself.
     reason : why the error is not known, if the data do not allow to state one.
+    solver : the part of it that the training outputs have, from the solver that computed them; not kept in
+        files.
     """
 
     error: float | None = None
@@ -55,6 +57,7 @@ class ErrorEstimate:
     quantiles: tuple[float, float] | None = None
     components: tuple[tuple[str, float], ...] = ()
     reason: str = ""
+    solver: float = 0.0
 
     @classmethod
     def of(
@@ -118,6 +121,7 @@ class ErrorEstimate:
         quantiles = None if self.quantiles is None else (self.quantiles[0] + error, self.quantiles[1] + error)
         components = tuple((name, own + error) for name, own in self.components)
         changes: dict[str, Any] = {"quantiles": quantiles, "components": components}
+        changes["solver"] = self.solver + error
         interval = low + error / _SOLVER_FACTOR, high + error * _SOLVER_FACTOR
         return replace(self, error=(self.error or 0.0) + error, interval=interval, **changes)
 

@@ -58,6 +58,8 @@ def add_npz(arrays: Arrays, path: Path) -> None:
 def add_npy(arrays: Arrays, path: Path) -> None:
     """Add the array of an npy file under the file's name, as a memory map."""
     size = path.stat().st_size
+    if not size:
+        raise FileError(f"{str(path)!r} is empty: it has no bytes. Write or download it again.")
     with path.open("rb") as file:
         shape, dtype = _read_header(file)
         if dtype.hasobject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from array import array
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,15 @@ from elmonet.errors import FileError
 NOTE = "elmonet_note"  # see elmonet.data.named
 NOTE_LINE = "# elmonet: "  # begins the first line of a table that elmonet wrote
 _MAX_BYTES = 256 << 20  # reading text of this size takes minutes
-_NUMBERED = re.compile(r"(.*?[A-Za-z].*?)[_ .\[]?(\d+)\]?")
-_LOCATED = re.compile(r"(.*?[A-Za-z])[_ @=]+(-?\d+\.?\d*(?:e[+-]?\d+)?)")
+_READ = 1 << 20  # characters
+_NUMBERED = re.compile(r"(.*?[^\W\d_].*?)[_ .\[]?(\d+)\]?")
+_LOCATED = re.compile(r"(.*?[^\W\d_])[_ @=]+(-?\d+\.?\d*(?:e[+-]?\d+)?)")
 # What programs write for a missing value, in lower case.
 _MISSING = {"", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none", "-", "?"}
+_NO_NUMBER = (
+    "it is not a number. Write plain numbers, with units in the header line alone; leave the cell empty if "
+    "its value is missing"
+)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # may also be a number with three decimals
 _WITH_COMMA = re.compile(r"[+-]?[\d.]*,[\d.,]*")  # meant as a number
 
@@ -43,7 +49,8 @@ def add_csv(arrays: Arrays, path: Path) -> None:
             f"{str(path)!r} has more than {_MAX_BYTES >> 20} MB; text of this size takes very long to read. "
             "Write it as npz, HDF5 or zarr."
         )
-    with path.open(encoding="utf-8-sig") as file:
+    encoding = _encoding(path)
+    with path.open(encoding=encoding) as file:
         opening = file.readline(_MAX_BYTES)
         if opening.startswith(NOTE_LINE):
             arrays[NOTE] = np.frombuffer(opening.removeprefix(NOTE_LINE).strip().encode(), np.uint8)
@@ -53,7 +60,7 @@ def add_csv(arrays: Arrays, path: Path) -> None:
     names = [name.strip("'") for name in _cells(first, separator)]
     decimal_comma = separator != ","
     named = not all(_number(cell, decimal_comma) is not None for cell in names)
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open(encoding=encoding) as file:
         lines = _lines(file)
         if named:
             next(lines, None)
@@ -84,6 +91,28 @@ def add_csv(arrays: Arrays, path: Path) -> None:
         raise FileError(f"{str(path)!r} has several columns {repeated[0]!r}. Give each its own name.")
     columns = {name or f"column{i}": table[:, i] for i, name in enumerate(names)}
     add_columns(arrays, {name: column for name, column in columns.items() if name not in arrays.skipped})
+
+
+def _encoding(path: Path) -> str:
+    """Return UTF-16 where the first bytes say so, as in "Unicode text" of spreadsheets; else UTF-8.
+
+    Raises
+    ------
+    FileError : if the text is neither.
+    """
+    with path.open("rb") as file:
+        if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
+            return "utf-16"
+    try:
+        with path.open(encoding="utf-8-sig") as text:
+            while text.read(_READ):
+                pass
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{str(path)!r} is not text in UTF-8: it has the byte 0x{error.object[error.start]:02x}, a "
+            "letter of another encoding or no text at all. Save the table as UTF-8."
+        ) from None
+    return "utf-8-sig"
 
 
 def add_columns(arrays: Arrays, columns: Mapping[str, np.ndarray]) -> None:
@@ -196,7 +225,7 @@ class _Table:
             name = self._name(column)
             alone = self.names is not None and name in _grouped(self.names)
             if column in self.numbers or not alone or _WITH_COMMA.fullmatch(cell):
-                raise self._error(line, column, cell, "it is not a number. Leave it empty if it is missing")
+                raise self._error(line, column, cell, _NO_NUMBER)
             arrays.skipped.append(name)
 
     def _name(self, column: int) -> str:
