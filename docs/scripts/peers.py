@@ -36,8 +36,8 @@ projects they come from; inputs of darcy_small and diffusion2d are images. Measu
 benchmarks/results/peers.json."""
 
 SHORT = """\
-Of the scikit-learn models and of the networks, the table shows the one that is best on the test functions. The
-lowest error is in bold. Where plain least squares is equally accurate, the operator is linear, and least
+Of the scikit-learn models and of the networks, the table shows the one that is best on the test functions.
+The lowest error is in bold. Where plain least squares is equally accurate, the operator is linear, and least
 squares is all you need."""
 
 README_ROWS = ("nonlinear_ode", "darcy", "neuralop_darcy_small")
@@ -45,8 +45,8 @@ README_ROWS = ("nonlinear_ode", "darcy", "neuralop_darcy_small")
 SCALING = """\
 Time of the search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and of one fit of
 `SLFN(p1)` with `Ridge("loo")`. With up to 450 functions, every candidate is fitted to all of them; with more,
-most candidates are fitted to about 300, so that time grows slowly until the factorisations with all functions,
-of order N³, dominate."""
+most candidates are fitted to about 300, so that time grows slowly until the factorisations with all
+functions, of order N³, dominate."""
 
 LIMIT = """\
 As its width grows, a random network converges to its limit, `InfiniteWidth`, which costs no more than N
@@ -64,9 +64,9 @@ INFERENCE = """\
 
 Time per prediction of a model with 1000 random features and a linear block, fitted to 1000 functions, on one
 thread, beside the numerical solver that generated the problem's data, for one function at a time. The solver
-is more accurate than the model, whose relative error is given. A solver that is already fast, as for these 1-D
-problems and for a grid of 50 x 50, is not worth replacing for a single solution. The model pays off where many
-solutions are needed (a batch, an inverse problem, design optimisation) or where one takes longer than a
+is more accurate than the model, whose relative error is given. A solver that is already fast, as for these
+1-D problems and for a grid of 50 x 50, is not worth replacing for a single solution. The model pays off where
+many solutions are needed (a batch, an inverse problem, design optimisation) or where one takes longer than a
 millisecond. Measured by `python benchmarks/inference.py`; this page is generated from
 benchmarks/results/inference.json."""
 

@@ -29,12 +29,12 @@ from elmonet.reporting import figures as drawing
 from elmonet.reporting.html import element, page, picture, table
 
 HEADINGS = (
-    "What error to expect",
+    "Expected error",
     "The data",
-    "What was chosen, and why",
-    "Do the bands hold?",
+    "Selected model",
+    "Calibration of the bands",
     "Best, median and worst function",
-    "How to repeat it",
+    "Reproducing this fit",
 )
 NAMES = ("<script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>&amp;$\\frac{$")
 
