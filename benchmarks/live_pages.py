@@ -80,7 +80,8 @@ def main():
             times, (inputs, outputs), computed = stroke(browser, page)
             line = f"{name:15} {page.stat().st_size / 1e6:5.2f} MB   stroke to frame: "
             line += f"median {np.median(times):5.1f} ms, "
-            line += f"95 % {np.quantile(times, 0.95):5.1f}, largest {times.max():5.1f}; prediction {computed:.1f} ms"
+            line += f"95 % {np.quantile(times, 0.95):5.1f}, largest {times.max():5.1f}; "
+            line += f"prediction {computed:.1f} ms"
             if name in models:
                 model, shape = models[name]
                 expected = np.ravel(model.predict(inputs.reshape(1, *shape)))
