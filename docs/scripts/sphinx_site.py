@@ -8,6 +8,7 @@ Docstrings are plain text for people and become reStructuredText here. They have
 title. An entry of a section is ``name, other : what it is`` and continues in indented lines.
 """
 
+import inspect
 import os
 import re
 from html import escape
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
+from sphinx.ext.autodoc import ALL
 
 import elmonet
 from scripts import command_line, live_pages, notebooks, thumbnails
@@ -49,6 +51,8 @@ ACCESSIBLE = (  # the button's name holds its text; a list of parameters is no l
     ),
 )
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+UNDOCUMENTED = re.compile(r"set_\w+_request|get_metadata_routing|remember_inputs")
+MANY_METHODS = 8  # with so many, a class begins with a table of its methods
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -173,8 +177,28 @@ def refuse_remote_assets(app, exception):
 
 
 def rewrite_docstring(app, what, name, obj, options, lines):
-    """Replace the lines of a docstring by reStructuredText."""
+    """Replace the lines of a docstring by reStructuredText; add a table of its methods to that of a class."""
     lines[:] = as_restructured_text(lines)
+    if what == "class" and options.get("members") is ALL:
+        lines += methods_table(name, obj)
+
+
+def methods_table(name, cls):
+    """Return the lines of a table of the methods of a class, with their first sentences; none for few."""
+    methods = [
+        (member, " ".join(inspect.getdoc(value).split("\n\n")[0].split()))
+        for member, value in inspect.getmembers(cls, inspect.isroutine)
+        if not (member.startswith("_") or UNDOCUMENTED.fullmatch(member))
+        and getattr(value, "__module__", "").startswith("elmonet")
+    ]
+    if len(methods) < MANY_METHODS:
+        return []
+    head = ["", ".. rubric:: Methods", "", ".. list-table::", "   :class: methods", ""]
+    return [
+        *head,
+        *(line for m, said in methods for line in (f"   * - `~{name}.{m}`", f"     - {escaped(said)}")),
+        "",
+    ]
 
 
 def name_aliases(app, what, name, obj, options, signature, returned):
@@ -232,7 +256,7 @@ def escaped(line):
 
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn adds to every estimator for its own use."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|remember_inputs", name) else None
+    return True if UNDOCUMENTED.fullmatch(name) else None
 
 
 def resolve_reference(app, env, node, text):
