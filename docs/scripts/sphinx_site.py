@@ -16,7 +16,6 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
-from sphinx.ext.autodoc import ALL
 
 import elmonet
 from scripts import command_line, live_pages, notebooks, thumbnails
@@ -52,7 +51,6 @@ ACCESSIBLE = (  # the button's name holds its text; a list of parameters is no l
 )
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 UNDOCUMENTED = re.compile(r"set_\w+_request|get_metadata_routing|remember_inputs")
-MANY_METHODS = 8  # with so many, a class begins with a table of its methods
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -177,22 +175,20 @@ def refuse_remote_assets(app, exception):
 
 
 def rewrite_docstring(app, what, name, obj, options, lines):
-    """Replace the lines of a docstring by reStructuredText; add a table of its methods to that of a class."""
+    """Replace the lines of a docstring by reStructuredText; estimators get a table of their methods."""
     lines[:] = as_restructured_text(lines)
-    if what == "class" and options.get("members") is ALL:
+    if what == "class" and options.inherited_members:
         lines += methods_table(name, obj)
 
 
 def methods_table(name, cls):
-    """Return the lines of a table of the methods of a class, with their first sentences; none for few."""
+    """Return the lines of a table of the methods of a class, with their first sentences."""
     methods = [
         (member, " ".join(inspect.getdoc(value).split("\n\n")[0].split()))
         for member, value in inspect.getmembers(cls, inspect.isroutine)
         if not (member.startswith("_") or UNDOCUMENTED.fullmatch(member))
         and getattr(value, "__module__", "").startswith("elmonet")
     ]
-    if len(methods) < MANY_METHODS:
-        return []
     head = ["", ".. rubric:: Methods", "", ".. list-table::", "   :class: methods", ""]
     return [
         *head,
