@@ -9,12 +9,12 @@ from elmonet.cli import app
 INTRODUCTION = """# Command line
 
 Each command calls public functions only, so everything can be done in Python as well. `elmonet VERB --help`
-shows the same as this page. `--json` prints one JSON object for scripts instead of words.
+prints the text of this page. With `--json`, a command prints one JSON object for scripts.
 
-Exit codes: 0, it worked; 1, something in the data, files or settings is wrong, and the message says what to
-do; 2, the call itself is wrong.
+Exit codes: 0 for success; 1 if data, files or settings are invalid (the message says what to do); 2 for a
+command that is called in the wrong way.
 
-| command | what it does |
+| command | purpose |
 |---|---|
 """
 
