@@ -21,7 +21,7 @@ const Page = typeof document === "undefined" ? null : (() => {
   let count = 0;
   const fresh = () => `part-${(count += 1)}`;
   const taken = (values, index) => Float64Array.from(index, (i) => values[i]);
-  const percent = (v) => `${text(Number((100 * v).toPrecision(2)))}\u00a0%`;
+  const percent = (v) => (v > 0 && v < 1e-6 ? v.toExponential(1) : `${text(Number((100 * v).toPrecision(2)))}\u00a0%`);
 
   // A slider with its label and its value in words.
   function setting(label, low, high, start, words, step = (high - low) / 100) {
@@ -285,8 +285,8 @@ const Page = typeof document === "undefined" ? null : (() => {
   function notes() {
     const said = [];
     if (half !== null) {
-      said.push(`Shaded or ±: the band that holds ${percent(record.coverage)} of all values for new functions like the ` +
-        "training functions. It is the typical width at each place, the same for every input.");
+      said.push(`Shaded area, or ±: the band that contains ${percent(record.coverage)} of all values for new functions like ` +
+        "the training functions. Its width is typical of each place and the same for every input.");
     }
     if (truth !== null) {
       let off = 0, size = 0;
