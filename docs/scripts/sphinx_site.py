@@ -161,7 +161,7 @@ def summary_table(members):
     lines = ["", ".. list-table::", ""]
     for name, value in members:
         said = " ".join(inspect.getdoc(value).split("\n\n")[0].split())
-        said = re.sub(r",? where$|:$", ".", said)  # an equation follows
+        said = re.sub(r",? where$|[:,]$", ".", said)  # an equation follows
         lines += [f"   * - `~{name}`", f"     - {escaped(said)}"]
     return [*lines, ""]
 
