@@ -199,7 +199,7 @@ def _functions(data: ReportData, shown: Shown | None) -> list[Markup]:
     if shown is None:
         return [*parts, element("p", str(data.shown))]
     said = (
-        f"Of {shown.count(len(shown.errors))}, each predicted by a fit without it. The legend gives the "
+        f"Of {shown.count(len(shown.errors))}: each is predicted by a fit without it. The legend gives the "
         "fraction of whole functions inside the bands."
     )
     parts.append(element("p", said))
