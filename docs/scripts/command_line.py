@@ -48,7 +48,7 @@ def section(name, verb, parent):
             left, right = (re.sub(r" <.*?>+|\|", "", " ".join(part.split())) for part in record)
             right = right.replace("[default: (", "[default: ").replace(")]", "]")
             rows.append(f"| `{left}` | {right} |")
-    table = ["| | |", "|---|---|", *rows] if rows else []
+    table = ["| argument | meaning |", "|---|---|", *rows] if rows else []
     return "\n".join(
         [f"## elmonet {name}", "", words.strip(), "", f"```text\n{usage}\n```", "", *table, "",
          "```sh", *calls, "```", ""]
