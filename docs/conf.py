@@ -26,6 +26,7 @@ html_title = "elmonet"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_sidebars = {name: [] for name in ("command-line", "changelog", "contributing")}  # no pages below them

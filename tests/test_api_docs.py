@@ -130,3 +130,23 @@ def test_docstrings_become_restructured_text(monkeypatch):
     assert "**self**\n    the fitted \\*model\\*.\n" in made
     assert "**InputError**\n    if `X` has NaN.\n" in made
     assert made.endswith(">>> 1 * 1\n1")
+
+
+def test_pages_and_estimators_begin_with_tables(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(REFERENCE.parent)
+    from scripts.sphinx_site import methods_table, with_contents
+
+    page = (REFERENCE / "features.rst").read_text("utf-8")
+    before, _, after = with_contents(page).partition("\n.. list-table::\n")
+    assert page.startswith(before.rstrip("\n"))
+    assert "autoclass" not in before
+    for name in ("Linear", "InfiniteWidth", "Masked"):
+        assert f"   * - `~elmonet.{name}`\n     - " in after.split("Branches\n---")[0]
+    few = (REFERENCE / "auto.rst").read_text("utf-8")
+    assert with_contents(few) == few
+    rows = methods_table("elmonet.ELMDeepONet", elmonet.ELMDeepONet)
+    for name, doc in (("predict", elmonet.ELMDeepONet.predict.__doc__), ("partial_fit", "Learn from more")):
+        at = rows.index(f"   * - `~elmonet.ELMDeepONet.{name}`")
+        assert rows[at + 1].strip("- ").startswith(doc.strip()[:15])
+    assert not any("set_fit_request" in row or "get_params" in row for row in rows)

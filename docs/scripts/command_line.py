@@ -9,12 +9,12 @@ from elmonet.cli import app
 INTRODUCTION = """# Command line
 
 Each command calls public functions only, so everything can be done in Python as well. `elmonet VERB --help`
-shows the same as this page. `--json` prints one JSON object for scripts instead of words.
+prints the text of this page. With `--json`, a command prints one JSON object for scripts.
 
-Exit codes: 0, it worked; 1, something in the data, files or settings is wrong, and the message says what to
-do; 2, the call itself is wrong.
+Exit codes: 0 for success; 1 if data, files or settings are invalid (the message says what to do); 2 for a
+command that is called in the wrong way.
 
-| command | what it does |
+| command | purpose |
 |---|---|
 """
 
@@ -48,7 +48,7 @@ def section(name, verb, parent):
             left, right = (re.sub(r" <.*?>+|\|", "", " ".join(part.split())) for part in record)
             right = right.replace("[default: (", "[default: ").replace(")]", "]")
             rows.append(f"| `{left}` | {right} |")
-    table = ["| | |", "|---|---|", *rows] if rows else []
+    table = ["| argument | meaning |", "|---|---|", *rows] if rows else []
     return "\n".join(
         [f"## elmonet {name}", "", words.strip(), "", f"```text\n{usage}\n```", "", *table, "",
          "```sh", *calls, "```", ""]

@@ -13,8 +13,8 @@ import tempfile
 
 INDEX = """# Notebooks
 
-To run and change, cell by cell. Open them from the folder `notebooks` of a clone, in Jupyter, VS Code or any
-other program for notebooks.
+These notebooks can be run and modified cell by cell. Open them from the folder `notebooks` of a clone, in
+Jupyter, VS Code or any other program for notebooks.
 
 {list}
 

@@ -24,47 +24,51 @@ ROUNDING_ERROR = 1e-14  # so are all errors below this
 INTRODUCTION = """\
 # Comparison with other methods
 
-Made by docs/generate.py from benchmarks/results/peers.json (`python benchmarks/peers.py --data FOLDER`):
-every method on every data set, each in its own process, on {cores}; {date}, commit {commit}. Error: mean
-over the test functions of the relative 2-norm. Seconds: choosing the settings and fitting. Memory: the peak
-of the process, including Python and the data. The settings of the scikit-learn models, including the scaling
-of the inputs and, for positive inputs, logarithms, are chosen by three-fold cross-validation of the same
-error. RandONets: the algorithm of its paper with the defaults of its toolbox, implemented again
-(benchmarks/rivals.py); its trunk had to be extended to points in the plane. Networks are trained for two
-minutes with the settings of their tutorials and would improve with more time. An FNO needs inputs and
-outputs on one grid. Data files are named after the projects they come from; inputs of darcy_small and
-diffusion2d are images."""
+Every method on every data set, each in its own process, on {cores}. Error: the relative 2-norm, averaged over
+the test functions. Seconds: selection of the settings and the fit. Memory: the peak of the process, including
+Python and the data. The settings of the scikit-learn models, including the scaling of the inputs and, for
+positive inputs, logarithms, are selected by three-fold cross-validation of the same error. RandONets is our
+implementation of the algorithm of its paper with the defaults of its toolbox (benchmarks/rivals.py), extended
+to points in the plane. Networks are trained for two minutes with the settings of their tutorials and would
+improve with longer training. An FNO needs inputs and outputs on one grid. Data files are named after the
+projects they come from; inputs of darcy_small and diffusion2d are images. Measured on {date} at commit
+{commit} by `python benchmarks/peers.py --data FOLDER`; this page is generated from
+benchmarks/results/peers.json."""
 
 SHORT = """\
-The best of the scikit-learn models and of the networks on the test functions. The best error is in bold.
-Where plain least squares is as good, the operator is linear: then use it."""
+Of the scikit-learn models and of the networks, the table shows the one that is best on the test functions.
+The lowest error is in bold. Where plain least squares is equally accurate, the operator is linear, and least
+squares is all you need."""
 
 README_ROWS = ("nonlinear_ode", "darcy", "neuralop_darcy_small")
 
 SCALING = """\
-The search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and one fit of `SLFN(p1)`
-with `Ridge("loo")`. Up to 450 functions every candidate is tried on all of them; beyond, most candidates on
-about 300, so that time grows slowly until the factorisations with all functions, of order N³, dominate."""
+Time of the search on the nonlinear ODE (N = 1000, M = 100, m = 100 where not varied), and of one fit of
+`SLFN(p1)` with `Ridge("loo")`. With up to 450 functions, every candidate is fitted to all of them; with more,
+most candidates are fitted to about 300, so that time grows slowly until the factorisations with all
+functions, of order N³, dominate."""
 
 LIMIT = """\
 As its width grows, a random network converges to its limit, `InfiniteWidth`, which costs no more than N
-features. Test error on 500 functions against the width of random cosines (rbf, matern52) and of
-relu networks, median and range of three draws; dashed: the limit."""
+features. The figure shows the test error on 500 functions against the width of random cosines (rbf, matern52)
+and of relu networks, as median and range of three draws. The limit is dashed."""
 
 NEAR_THE_LIMIT = """\
-Near the limit a finite network may be slightly better or worse by chance. For operators so smooth that
-errors reach 1e-6, networks are more accurate than kernels in double precision: the features of a kernel come
-from its Gram matrix, with half of the digits. There the search always tries both."""
+Near the limit, a finite network may be slightly better or worse by chance. For operators so smooth that
+errors reach 1e-6, networks are more accurate than kernels in double precision, because the features of a
+kernel are computed from its Gram matrix, which has half of the digits. For such operators, the search always
+tries both."""
 
 INFERENCE = """\
 # One prediction against one numerical solution
 
-Made by docs/generate.py from benchmarks/results/inference.json (`python benchmarks/inference.py`): a model
-with 1000 random features and a linear block, fitted to 1000 functions, on one thread. The numerical solver is
-the one that generated the problem's data, for one function at a time. It is more accurate than the model,
-whose relative error is given. A solver that is already fast, as for these 1-D problems and for a grid of
-50 x 50, is not worth replacing for a single solution. The model pays off where many solutions are needed (a
-batch, an inverse problem, design optimisation) or where one takes longer than a millisecond."""
+Time per prediction of a model with 1000 random features and a linear block, fitted to 1000 functions, on one
+thread, beside the numerical solver that generated the problem's data, for one function at a time. The solver
+is more accurate than the model, whose relative error is given. A solver that is already fast, as for these
+1-D problems and for a grid of 50 x 50, is not worth replacing for a single solution. The model pays off where
+many solutions are needed (a batch, an inverse problem, design optimisation) or where one takes longer than a
+millisecond. Measured by `python benchmarks/inference.py`; this page is generated from
+benchmarks/results/inference.json."""
 
 
 def peers_page():
@@ -131,7 +135,7 @@ def results_by_dataset():
 def _dataset_section(methods):
     first = next(iter(methods.values()))
     if "functions" not in first:
-        return f"Left out: {first['skipped']}."
+        return f"Not measured: {first['skipped']}."
     ours = methods["elmonet"]
     shape = " x ".join(map(str, first["inputs"]))
     rows = []
@@ -150,7 +154,7 @@ def _dataset_section(methods):
             markdown_table(("method", "error", "seconds", "GiB", "tuned"), ()),
             *rows,
             "",
-            f"Expected ({ours['error_kind']}) before the test functions were seen: "
+            f"Expected error ({ours['error_kind']}), from the training functions alone: "
             f"{percent(ours['expected_error'])}.",
         ]
     )
@@ -158,8 +162,8 @@ def _dataset_section(methods):
 
 def _grid_search_section(rows):
     text = (
-        "`AutoELMDeepONet` against `GridSearchCV` with three folds over the same families, as far as\n"
-        "scikit-learn has them (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two\n"
+        "`AutoELMDeepONet` against `GridSearchCV` with three folds over those of the same families that\n"
+        "scikit-learn provides (linear, RBF, Matern, random cosines; the same scales, 20 alphas, two\n"
         "scalings of the inputs), in one run of `python benchmarks/auto_cost.py grid`:\n\n"
     )
     cells = []

@@ -8,7 +8,9 @@ Docstrings are plain text for people and become reStructuredText here. They have
 title. An entry of a section is ``name, other : what it is`` and continues in indented lines.
 """
 
+import inspect
 import os
+import pydoc
 import re
 from html import escape
 from pathlib import Path
@@ -49,6 +51,10 @@ ACCESSIBLE = (  # the button's name holds its text; a list of parameters is no l
     ),
 )
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+DOCUMENTED = re.compile(r"^\.\. auto(?:class|function|exception):: (\S+)$", re.MULTILINE)
+BODY = re.compile(r"^(?:\.\. auto\w+::|.+\n---)", re.MULTILINE)  # a name, or the heading of a section
+MANY_NAMES = 4  # a page with so many begins with a table of them
+UNDOCUMENTED = re.compile(r"set_\w+_request|get_metadata_routing|remember_inputs")
 SECTIONS_OF_ENTRIES = ("Parameters", "Attributes", "Returns", "Raises")
 SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes|References|Examples)$")
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) :(?: (.*))?$")
@@ -129,6 +135,8 @@ def describe_page(app, name, template, context, doctree):
 def rewrite_page(app, docname, source):
     """Adapt the links of a page that is about to be parsed."""
     page = Path(app.env.doc2path(docname))
+    if docname.startswith("api/"):
+        source[0] = with_contents(source[0])
     if page.suffix != ".md":
         return
     folder, text = page.parent, source[0]
@@ -136,6 +144,26 @@ def rewrite_page(app, docname, source):
         file = page.parent / include[1]
         folder, text = file.parent, file.read_text(encoding="utf-8")
     source[0] = rewrite_links(text, folder, page)
+
+
+def with_contents(text):
+    """Return a page of the API with a table of its names in front of the first of them, if there are many."""
+    names = DOCUMENTED.findall(text)
+    if len(names) < MANY_NAMES:
+        return text
+    start = BODY.search(text).start()
+    table = summary_table((name, pydoc.locate(name)) for name in names)
+    return text[:start] + "\n".join(table) + "\n\n" + text[start:]
+
+
+def summary_table(members):
+    """Return the lines of a table of names, as links, and the first sentences of their docstrings."""
+    lines = ["", ".. list-table::", ""]
+    for name, value in members:
+        said = " ".join(inspect.getdoc(value).split("\n\n")[0].split())
+        said = re.sub(r",? where$|[:,]$", ".", said)  # an equation follows
+        lines += [f"   * - `~{name}`", f"     - {escaped(said)}"]
+    return [*lines, ""]
 
 
 def rewrite_links(text, folder, page):
@@ -173,8 +201,21 @@ def refuse_remote_assets(app, exception):
 
 
 def rewrite_docstring(app, what, name, obj, options, lines):
-    """Replace the lines of a docstring by reStructuredText."""
+    """Replace the lines of a docstring by reStructuredText; estimators get a table of their methods."""
     lines[:] = as_restructured_text(lines)
+    if what == "class" and options.inherited_members:
+        lines += methods_table(name, obj)
+
+
+def methods_table(name, cls):
+    """Return the lines of a table of the methods of a class."""
+    methods = [
+        (f"{name}.{member}", value)
+        for member, value in inspect.getmembers(cls, inspect.isroutine)
+        if not (member.startswith("_") or UNDOCUMENTED.fullmatch(member))
+        and getattr(value, "__module__", "").startswith("elmonet")
+    ]
+    return ["", ".. rubric:: Methods", *summary_table(methods)]
 
 
 def name_aliases(app, what, name, obj, options, signature, returned):
@@ -232,7 +273,7 @@ def escaped(line):
 
 def skip_member(app, what, name, obj, skip, options):
     """Leave out what scikit-learn adds to every estimator for its own use."""
-    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing|remember_inputs", name) else None
+    return True if UNDOCUMENTED.fullmatch(name) else None
 
 
 def resolve_reference(app, env, node, text):

@@ -54,7 +54,9 @@ def test_each_run_has_its_own_mesh(tmp_path, sizes):
         common.on_common_mesh()
 
 
-@pytest.mark.parametrize(("field", "taken"), [(smooth, "taken as points"), (kinked, "brought to the finest")])
+@pytest.mark.parametrize(
+    ("field", "taken"), [(smooth, "treated as scattered points"), (kinked, "interpolated to the finest")]
+)
 def test_left_out_functions_say_how_meshes_are_taken(tmp_path, field, taken):
     write(tmp_path, field, (60, 70, 80) if field is smooth else (120, 130, 140))
     model = AutoELMDeepONet(random_state=0).fit(read(tmp_path))

@@ -129,9 +129,12 @@ class Browser:
         first, _, self.rest = self.rest.partition(b"\0")
         return json.loads(first)
 
-    def open(self, path):
+    def open(self, path, fragment=""):
+        if fragment:  # within a page, a fragment alone would load nothing
+            self.send("Page.navigate", url="about:blank")
+            self.run("0")
         self.events.clear()
-        self.send("Page.navigate", url=path.as_uri())
+        self.send("Page.navigate", url=path.as_uri() + fragment)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.events.append(self.receive())
 

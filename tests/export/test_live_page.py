@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 from functools import cache
+from html import escape
 
 import numpy as np
 import pytest
@@ -189,6 +190,81 @@ def test_keys_draw_too_and_what_changes_is_announced(browser, tmp_path):
     assert "from" in browser.run("document.getElementById('told').textContent")
 
 
+def linked(browser):
+    """Return the link that a page gives to what it shows."""
+    browser.run("document.getElementById('copy').click()")
+    browser.frame()
+    return browser.run("document.getElementById('link').value")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_link_shares_a_drawing(kind, browser, tmp_path):
+    model, _ = fitted(kind)
+    (page,) = model.export(tmp_path / "operator.html")
+    browser.open(page)
+    browser.stroke("canvas.drawn", (0.3, 0.3), (0.5, 0.6), (0.7, 0.2))
+    drawn, _ = shown(browser)
+    address, fragment = linked(browser).split("#")
+    assert address == page.as_uri()
+    browser.open(page, f"#{fragment}")
+    browser.frame()
+    restored, predicted = shown(browser)
+    np.testing.assert_allclose(restored, drawn, rtol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_agrees(predicted, flat(model.predict(given(kind, restored)))[0], 1e-9)
+    assert browser.complaints() == []
+
+
+def test_a_link_to_an_example_keeps_its_truth(browser, tmp_path):
+    (page,) = fitted("curve")[0].export(tmp_path / "operator.html", X=u[:2], y=s[:2])
+    browser.open(page)
+    browser.run("document.querySelectorAll('#examples button')[4].click()")
+    fragment = linked(browser).split("#")[1]
+    browser.open(page, f"#{fragment}")
+    browser.frame()
+    assert np.array_equal(shown(browser)[0], u[1])
+    assert "truth" in browser.run("document.getElementById('notes').textContent")
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["1_2", "_".join(["1"] * 25), "_".join(["1"] * 23 + ["NaN"]), "_".join(["1"] * 23 + ["1e999"]),
+     "alert(1)", "%3Cimg%20src=x%20onerror=alert(1)%3E", "_".join(["1"] * 23 + ["0x10"]), "1" * 100_000, ""],
+)  # fmt: skip
+def test_a_link_is_numbers_or_nothing(values, browser, tmp_path):
+    (page,) = fitted("curve")[0].export(tmp_path / "operator.html")
+    browser.open(page)
+    expected = shown(browser)
+    for name in ("u", "example", "train"):
+        browser.open(page, f"#{name}={values}")
+        for found, usual in zip(shown(browser), expected, strict=True):
+            assert np.array_equal(found, usual)
+        assert "ignored" in browser.run("document.getElementById('copied').textContent")
+    assert browser.complaints() == []
+
+
+def test_a_page_follows_the_colours_of_the_site_around_it(browser, tmp_path):
+    """Only the window that holds a page may set them, and nothing but them."""
+    (page,) = fitted("curve")[0].export(tmp_path / "operator.html")
+    site = tmp_path / "site.html"
+    other = "<script>onmessage = () => parent.frames[0].postMessage({ theme: 'light' }, '*')</script>"
+    frames = (f'<iframe srcdoc="{escape(text)}"></iframe>' for text in (page.read_text("utf-8"), other))
+    site.write_text("".join(frames), "utf-8")
+    browser.open(site)
+    colours = "getComputedStyle(frames[0].document.body).backgroundColor"
+
+    def sent(message, to=0):
+        browser.run(f"frames[{to}].postMessage({message}, '*')")
+        browser.frame()
+        return browser.run(colours)
+
+    light, dark = sent("{ theme: 'light' }"), sent("{ theme: 'dark' }")
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(20, 23, 27)")
+    assert sent("{ theme: 'red' }") == sent("'light'") == sent("null") == sent("0", to=1) == dark
+    assert browser.complaints() == []
+
+
 def test_a_large_page_is_small_and_exact(browser, tmp_path):
     """p1 = 2000 and M = 100: numbers lose no more bytes than predictions allow."""
     many = rng.normal(size=(200, 20)) @ np.sin(np.outer(np.arange(1, 21), np.linspace(0, 3, 100)))
@@ -222,6 +298,22 @@ def test_the_tab_that_trains_solves_the_papers_system(browser, tmp_path):
         task = {**sizes, **settings, "x": tab.x, "modesU": tab.modes_u, "modesS": tab.modes_s}
         found = trained(browser, task)
         check_training(found, task)
+
+
+def test_a_link_shares_the_settings_of_training(browser, tmp_path):
+    page = write_training_page(tmp_path / "paper.html", functions=60)
+    sizes = "[window.trained?.p1, window.trained?.p2, window.trained?.N]"
+    wait = "new Promise((done) => setTimeout(done, 100))"
+    browser.open(page, "#train=40_20_120_0.001_3")
+    for _ in range(100):
+        if browser.run(sizes) == [40, 20, 120]:
+            break
+        browser.run(wait)
+    assert browser.run(sizes) == [40, 20, 120]
+    assert linked(browser).split("#")[1] == "train=40_20_120_0.001_3"
+    browser.open(page, "#train=40_20_-120_0.001_3")
+    assert "ignored" in browser.run("document.getElementById('copied').textContent")
+    assert browser.complaints() == []
 
 
 def trained(browser, task):

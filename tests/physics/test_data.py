@@ -67,7 +67,7 @@ def test_a_constant_is_found(measured):
     value, spread = model.physics_.constants["D"]
     assert value == pytest.approx(0.01, rel=0.01)
     assert spread < 1e-3
-    assert "Found from data:  D = 0.0" in model.summary()
+    assert "Estimated: D = 0.0" in " ".join(model.summary().split())
 
 
 def test_gaps_and_few_points(measured, wrong):

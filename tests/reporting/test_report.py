@@ -29,12 +29,12 @@ from elmonet.reporting import figures as drawing
 from elmonet.reporting.html import element, page, picture, table
 
 HEADINGS = (
-    "What error to expect",
+    "Expected error",
     "The data",
-    "What was chosen, and why",
-    "Do the bands hold?",
+    "Selected model",
+    "Calibration of the bands",
     "Best, median and worst function",
-    "How to repeat it",
+    "Reproducing this fit",
 )
 NAMES = ("<script>alert(1)</script>", "\"'><img src=x onerror=alert(2)>&amp;$\\frac{$")
 
@@ -55,7 +55,7 @@ def test_the_relevance_of_parts_is_shown_where_they_differ(small, reported):
     u, x = rng.random((20, 2)), np.linspace(0, 1, 8)
     parts = (InputPart("load", 1, relevance=3.0), InputPart("speed", 1, relevance=0.5))
     model = ELMDeepONet(Linear(), parts=parts, random_state=0).fit(u, np.sin(u[:, :1] + x), points=x)
-    words = "How much each part of the inputs counts"
+    words = "Relevance of each part of the inputs"
     assert words in reported(model).text
     assert words not in reported(small).text
 
@@ -109,7 +109,7 @@ def test_a_loaded_model(data, small, reported, tmp_path, quick_pictures):
     ):
         assert words in read.text
     shown = reported(loaded, data.u_test, data.s_test)
-    assert "12 test functions: predicted" in shown.text
+    assert "12 test functions: each is predicted" in shown.text
     assert len(shown.pictures) == 7
 
 
@@ -120,9 +120,9 @@ def test_scattered_numbers_and_more_dimensions(data, reported):
     model = ELMDeepONet(SLFN(20), Legendre(2), random_state=0).fit(
         data.u_train, Scattered(index, places, values)
     )
-    assert "held out: predicted" in reported(model).text
+    assert "held out: each is predicted" in reported(model).text
     model = ELMDeepONet(SLFN(20), random_state=0).fit(data.u_train, data.s_train[:, -1])
-    assert "outputs are numbers" in " ".join(a["alt"] for a in reported(model).pictures)
+    assert "True and predicted values" in " ".join(a["alt"] for a in reported(model).pictures)
     cube = rng.random((20, 3))
     model = ELMDeepONet(SLFN(20), random_state=0).fit(data.u_train, data.s_train, points=cube)
     assert "x3 from" in reported(model).text
@@ -133,7 +133,7 @@ def test_layers(data, reported, tmp_path, quick_pictures):
     model.fit(data.u_train, data.s_train, points=data.points)
     read = reported(model)
     assert "functions held out of all layers" in read.text
-    assert "too few functions to try it on" in read.text
+    assert "too few functions to test the bands" in read.text
     model.save(tmp_path / "model.elmonet")
     assert "Not known: this model was loaded from a file" in reported(load(tmp_path / "model.elmonet")).text
 

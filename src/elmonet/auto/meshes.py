@@ -47,5 +47,9 @@ def compare_meshes(estimator: Any, data: OperatorData) -> Compared:
     both = f"one common mesh {percent(on_mesh, 2)}, of it interpolation {percent(interpolation, 2)}"
     both += f"; scattered points {percent(at_points, 2)}"
     if on_mesh <= at_points:
-        return Compared(models[0], common, Fact("Meshes", f"brought to the finest; expected errors: {both}"))
-    return Compared(models[1], scattered, Fact("Meshes", f"taken as points; expected errors: {both}"))
+        return Compared(
+            models[0], common, Fact("Meshes", f"interpolated to the finest; expected errors: {both}")
+        )
+    return Compared(
+        models[1], scattered, Fact("Meshes", f"treated as scattered points; expected errors: {both}")
+    )

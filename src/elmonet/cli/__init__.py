@@ -77,7 +77,7 @@ def _elmonet(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[  # looked at in `main`, after any verb too
-        bool, typer.Option("--debug", help="Show where in the code an error came from (traceback).")
+        bool, typer.Option("--debug", help="Show the traceback of errors.")
     ] = False,
 ) -> None:
     """Neural operators trained by one linear solve.

@@ -38,10 +38,10 @@ def export(
     title: Annotated[str | None, console.option("Heading of a page.", "TEXT", "name of the file")] = None,
     json: Annotated[bool, console.json_option("wrote, inputs, outputs")] = False,
 ) -> None:
-    """Write a model for other programs: ONNX, C (also for Fortran), MATLAB, FMU, or a page to draw on.
+    """Export a model for other programs: ONNX, C (also for Fortran), MATLAB, FMU, or an interactive page.
 
-    The points of the outputs are fixed in the file. It can be used without elmonet. A page (.html) is
-    one file for any browser: inputs are drawn, painted or set, and the prediction follows.
+    The output points are fixed in the file, which does not need elmonet. A page (.html) is one file for any
+    browser, on which you draw, paint or set inputs and see the prediction.
 
     **Examples**
 
@@ -97,9 +97,9 @@ def invert(
         console.json_option("determined, directions, misfit, contradiction, r_hat, ess, undetermined, wrote"),
     ] = False,
 ) -> None:
-    """Find the input behind measurements of an output, with bands.
+    """Estimate the input that explains measurements of an output, with bands.
 
-    The file holds one array, or one of each measured component by name. NaN marks values that were
+    The file holds one array, or one array for each measured component, by name. NaN marks values that were
     not measured.
 
     **Examples**
@@ -159,7 +159,7 @@ def sensitivity(
         bool, console.json_option("first, total, low, high, surrogate_error, evaluations")
     ] = False,
 ) -> None:
-    """Compute how sensitive the outputs are to each input: Sobol indices with bands.
+    """Compute the sensitivity of the outputs to each input: Sobol indices with bands.
 
     Inputs vary like the training inputs, independently of each other.
 

@@ -18,7 +18,7 @@ def check(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="A file of functions, or files with a run each; see elmonet fit.", metavar="DATA"
+            help="A file of functions, or files with one run each; see elmonet fit.", metavar="DATA"
         ),
     ],
     input: console.InputName = None,
@@ -44,9 +44,9 @@ def check(
 ) -> None:
     """Find training pairs that contradict the rest: swapped, mislabelled, broken or noisy ones.
 
-    A model is chosen automatically, without layers. Each pair is then judged by a fit that has not seen it,
-    nor the most conspicuous other pairs. Rows are counted from 0. elmonet fit --without-suspects leaves
-    these pairs out of a fit.
+    A model is chosen automatically, without layers. Each pair is then compared with the prediction of a fit
+    without this pair and without the most conspicuous other pairs. Rows are counted from 0. elmonet fit
+    --without-suspects excludes these pairs from a fit.
 
     **Examples**
 

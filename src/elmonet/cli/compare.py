@@ -42,8 +42,8 @@ def compare(
 ) -> None:
     """Compare the errors of saved models on the same functions.
 
-    Shows for each model the mean and the largest relative error, its expected error, the seconds for all
-    predictions and the size of its file. Then it says which model is better, on how many functions, and by
+    Prints for each model the mean and the largest relative error, its expected error, the seconds for all
+    predictions and the size of its file; then which model is better, on how many functions, and by
     how much, with the standard error of the difference. If the file has test functions, these are used.
 
     **Examples**

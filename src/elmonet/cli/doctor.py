@@ -43,11 +43,11 @@ def doctor(
         bool, json_option("elmonet, python, versions, extras, machine, libraries, self_test")
     ] = False,
 ) -> None:
-    """Show what elmonet runs on, and test it: for bug reports.
+    """Describe the installation and run a self-test, for bug reports.
 
-    Shows versions, optional packages, system, memory and the libraries that compute. It names no users, hosts
-    or folders. The test takes a second: a small fit with a known answer. The exit code is 0 if it passes, and
-    1 if it fails.
+    Prints versions, optional packages, system, memory and the numerical libraries, but no names of users,
+    hosts or folders. The self-test is a small fit with a known answer and takes a second. The exit code is 0
+    if it passes, and 1 if it fails.
 
     **Examples**
 

@@ -40,7 +40,7 @@ def info(
     file: Annotated[
         list[Path],
         typer.Argument(
-            help="A model, a file of functions, or files with a run each; see elmonet fit.", metavar="FILE"
+            help="A model, a file of functions, or files with one run each; see elmonet fit.", metavar="FILE"
         ),
     ],
     input: InputName = None,
@@ -62,9 +62,9 @@ def info(
         ),
     ] = False,
 ) -> None:
-    """Show what is in a model or in a file of functions, and how elmonet fit would use it.
+    """Show the contents of a model or of a file of functions, and how elmonet fit would use it.
 
-    Exits with 1 if it cannot tell which arrays are the functions.
+    The exit code is 1 if the roles of the arrays cannot be determined.
 
     **Examples**
 
@@ -214,7 +214,7 @@ def make(
     ] = 0.0,
     json: Annotated[bool, json_option("problem, n_train, n_test, arrays, wrote")] = False,
 ) -> None:
-    """Make data to try elmonet with: problems of the paper and of the field, solved accurately.
+    """Generate example data: problems of the paper and of the field, solved accurately.
 
     **Examples**
 
@@ -244,7 +244,7 @@ def convert(
     source: Annotated[
         list[Path],
         typer.Argument(
-            help="A file of functions, or files with a run each; see elmonet fit.", metavar="SOURCE"
+            help="A file of functions, or files with one run each; see elmonet fit.", metavar="SOURCE"
         ),
     ],
     out: Annotated[
@@ -269,9 +269,10 @@ def convert(
     bad_runs: BadRuns = "raise",
     json: Annotated[bool, json_option("understood, arrays, wrote")] = False,
 ) -> None:
-    """Convert a file of functions, or many, to one file of another kind.
+    """Convert one or more files of functions to a file of another format.
 
-    Names and units are kept, and a note in the file says what is what, so that it is read back as it was.
+    Names and units are kept. A note in the file records the role of each array, so that it is read back
+    unchanged.
 
     **Examples**
 

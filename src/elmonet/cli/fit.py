@@ -33,8 +33,8 @@ def fit(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="A file of functions, or files with a run each: a pattern in quotes, a folder, or their "
-            "names; a table of their parameters first. elmonet info shows what is in them.",
+            help="A file of functions, or files with one run each: a pattern in quotes, a folder, or their "
+            "names; a table of their parameters first. elmonet info shows their contents.",
             metavar="DATA",
         ),
     ],
@@ -107,12 +107,12 @@ def fit(
 ) -> None:
     """Fit an operator to the functions in a file, and save it.
 
-    By default, everything is chosen automatically: many models are compared by cross-validation, and the one
-    with the smallest error is saved. With --width, --activation or --scale there is no search: the features
-    are random as given, and only the strength of the ridge is chosen. The same holds with --memory,
-    --checkpoint or --workers: then the file is read in blocks. With --checkpoint, a fit in blocks that was
-    interrupted continues. A large file is always read in blocks: the search sees a sample of it, and
-    what it chooses is fitted to all functions.
+    By default, all settings are chosen automatically: many models are compared by cross-validation, and the
+    one with the smallest error is saved. With --width, --activation or --scale there is no search: random
+    features with these settings are used, and only the ridge alpha is chosen. There is no search with
+    --memory, --checkpoint or --workers either, which read the file in blocks. With --checkpoint, an
+    interrupted fit in blocks continues. A large file is always read in blocks: the search runs on a sample,
+    and the selected model is fitted to all functions.
 
     **Examples**
 

@@ -23,7 +23,9 @@ def plot(
     model: console.ModelFile,
     data: Annotated[
         list[Path],
-        typer.Argument(help="File of input and output functions, or files with a run each.", metavar="DATA"),
+        typer.Argument(
+            help="File of input and output functions, or files with one run each.", metavar="DATA"
+        ),
     ],
     out: Annotated[Path, console.out_option("Picture to write: png, pdf or svg.")],
     function: Annotated[int, console.option("Which function, counted from 0.", "N", min=0)] = 0,
@@ -32,7 +34,7 @@ def plot(
     ] = None,
     cut: Annotated[
         str | None,
-        console.option("Of a solid mesh, leave out what is beyond a plane, such as y=0.5.", "PLANE", "none"),
+        console.option("Plane at which a solid mesh is cut open, such as y=0.5.", "PLANE", "none"),
     ] = None,
     interval: Interval = None,
     of: Annotated[str | None, of_option("function")] = None,
@@ -46,13 +48,13 @@ def plot(
     bad_runs: console.BadRuns = "raise",
     json: Annotated[bool, console.json_option("function, training_function, error, wrote")] = False,
 ) -> None:
-    """Draw a prediction beside the truth.
+    """Plot a prediction beside the truth.
 
-    On a line, on a plane, on a mesh (of solids the surface) or, at scattered points, predicted against true
-    values. Vectors are drawn with arrows: --component velocity, if the components are velocity_x and
-    velocity_y. Functions are counted among the file's test functions, or among all if it has none. With
-    --interval, the prediction is drawn with its band, on a line or on a plane, also where the truth is not
-    known.
+    Functions on a line, on a plane or on a mesh (solids by their surface) are plotted as such; scattered
+    outputs as predicted against true values. Vectors are drawn with arrows: --component velocity, if the
+    components are velocity_x and velocity_y. Functions are counted among the file's test functions, or among
+    all if it has none. With --interval, a prediction on a line or on a plane is plotted with its band, also
+    where the truth is not known.
 
     **Examples**
 

@@ -43,7 +43,7 @@ def predict(
     model: console.ModelFile,
     data: Annotated[
         list[Path],
-        typer.Argument(help="File of input functions, or files with a run each.", metavar="DATA"),
+        typer.Argument(help="File of input functions, or files with one run each.", metavar="DATA"),
     ],
     out: Annotated[
         Path,
@@ -75,14 +75,14 @@ def predict(
 ) -> None:
     """Predict output functions for the input functions in a file.
 
-    Writes the predictions and their points; to csv and npy, the predictions alone. They have the name of the
-    outputs in the file that the model was fitted to, or s. A model of fields on a mesh writes to a folder: a
-    vtu file for each function with prediction, lower, upper and half_width of 90 % bands, and a pvd file that
-    lists them, which ParaView opens. If the file has test functions, only these are predicted. Records of
+    Writes the predictions and their points; to csv and npy, only the predictions. They are named like the
+    outputs in the file that the model was fitted to, or s. For fields on a mesh, --out is a folder with one
+    vtu file for each function (prediction, lower, upper and half_width of 90 % bands) and a pvd file that
+    lists them for ParaView. If the file has test functions, only these are predicted. Records of
     different lengths are written as one list of values, each with the index of its record and its time in
-    points. If the file holds output functions too, the error is printed. With --interval, the lower and
-    upper ends of the bands are written as s_low and s_high and, if the outputs are known, their coverage is
-    printed.
+    points. If the file also holds output functions, the error is printed. With --interval, the lower and
+    upper bounds of the bands are written as s_low and s_high and, if the outputs are known, their coverage
+    is printed.
 
     **Examples**
 
@@ -304,7 +304,7 @@ def suggest(
 ) -> None:
     """Suggest which input functions of a file to simulate next.
 
-    Prints their row numbers, counted from 0. The first one reduces the uncertainty over the whole file most.
+    Prints their row numbers, counted from 0. The first one gives the largest reduction of the uncertainty.
     If the file has test functions, only these are considered.
 
     **Examples**

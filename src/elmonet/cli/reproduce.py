@@ -214,9 +214,10 @@ def demo(
 ) -> None:
     """Show what elmonet does, in about a minute: the paper's four problems in four ways.
 
-    As the paper prints it, with our solver, chosen automatically, and a DeepONet trained for some seconds.
-    Prints a table and writes to the folder: index.html with pictures, and for each problem a live page on
-    which inputs are drawn and the trained operator follows. For all tables of the paper: elmonet reproduce.
+    The four ways are the recipe as printed in the paper, our solver, the automatic choice, and a DeepONet
+    trained for a few seconds. Prints a table, and writes index.html with pictures and for each problem an
+    interactive page, on which you draw inputs and see the prediction. elmonet reproduce has all tables of
+    the paper.
 
     **Examples**
 

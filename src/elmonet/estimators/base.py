@@ -164,7 +164,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return model.finish(z - half, query), model.finish(z + half, query)
 
     def expected_errors(self, X: Functions) -> np.ndarray:
-        """Return the relative error to expect of each input: the size of its error bars.
+        """Return the expected relative error of each input: the size of its error bars.
 
         `expected_error_` is the mean over functions like the training functions; this says for which inputs
         it is larger. It is a root mean square, and so usually more than the mean error.
@@ -230,7 +230,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return derivatives.vjp(self, self._fitted(), X, ds, points)
 
     def jacobian(self, X: Functions, points: ArrayLike | Mesh | None = None) -> FunctionValues:
-        """Return the derivatives of all outputs by all inputs; for small ones, else see `jvp` and `vjp`.
+        """Return the derivatives of all outputs with respect to all inputs; see `jvp`, `vjp` for large ones.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     # Error bars
 
     def calibrate(self, X: Functions, y: Functions | Scattered, groups: ArrayLike | None = None) -> Self:
-        """Make the error bars from functions that the model has not seen.
+        """Build the error bars from functions that the model has not seen.
 
         It is needed after fits that leave no function out: in blocks, or by a solver of one's own. Warns of
         training functions and of repeats (`SeenFunctionsWarning`).
@@ -305,7 +305,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return self._adopt(replace(model, bars=bars))
 
     def calibration(self, X: Functions, y: Functions | Scattered) -> Calibration:
-        """Return how well the error bars hold on other functions; print the result.
+        """Compare nominal and observed coverage of the error bars on other functions; print the result.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         return model.novelty(model.query(self, X))
 
     def is_training_function(self, X: Functions) -> np.ndarray:
-        """Return which of the inputs X are training functions, (N,), bit for bit."""
+        """Return whether each of the inputs X equals a training function bit for bit, (N,)."""
         return self._fitted().is_training(self, X)
 
     def suspects(self) -> Suspects:
@@ -391,7 +391,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         n_samples: int = 1000,
         random_state: int | np.random.Generator | None = None,
     ) -> Posterior:
-        """Return the input behind measurements of the output, with bands.
+        """Estimate the input that explains measurements of the output, with bands.
 
         Before the measurements, the input is distributed like the training inputs. The errors of the
         measurements are their noise and the model's own errors, as left-out functions show them. The estimate
@@ -430,7 +430,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         directions: int = 3,
         random_state: int | np.random.Generator | None = None,
     ) -> Sensitivity:
-        """Return which input the outputs are sensitive to: Sobol indices, first-order and total.
+        """Return first-order and total Sobol indices: how sensitive the outputs are to each input.
 
         Inputs are taken as independent of each other: functions Gaussian in their principal directions,
         numbers uniform within bounds.
@@ -498,7 +498,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         y: Functions | Scattered | None = None,
         title: str | None = None,
     ) -> list[Path]:
-        """Write the fitted model for other programs, in a format that the ending of the file tells.
+        """Write the fitted model for other programs, in the format of the file's ending.
 
         Parameters
         ----------
@@ -543,7 +543,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
     # Words and files
 
     def summary(self) -> str:
-        """Return what error to expect, what was chosen, and the data, in words."""
+        """Return the expected error, the selected model and the data as text."""
         return str(self._fitted().summary_with_suspects())
 
     def report(

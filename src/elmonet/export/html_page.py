@@ -108,8 +108,8 @@ def page(description: Description, title: str, beside: Beside | None = None) -> 
     """
     beside = beside or Beside()
     trains = beside.training is not None
-    names = ["operations.js", "pictures.js", "page.js", *(["trainer.js", "training.js"] if trains else [])]
-    script, style = "".join(map(_file, names)), _file("page.css")
+    names = ["operations", "pictures", "links", "page", *(["trainer", "training"] if trains else [])]
+    script, style = "".join(_file(f"{name}.js") for name in names), _file("page.css")
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         f"{'worker-src blob:; ' if trains else ''}base-uri 'none'; form-action 'none'"

@@ -156,7 +156,7 @@ class Leaving(NamedTuple):
         """Return what is known of runs beyond the training range, in words."""
         said = f"of {self.n} records left out, {self.left} left the range of the others"
         said += f" (error {percent(float(self.errors.mean()), 2)})" if self.left else ""
-        said += f"; of new ones, up to {percent(self.most, 2)} may"
+        said += f"; up to {percent(self.most, 2)} of new records may leave it"
         facts = [Fact("Beyond training", said)]
         if self.larger is not None:
             mean, most = float(self.larger.errors.mean()), float(self.larger.errors.max())
@@ -164,8 +164,8 @@ class Leaving(NamedTuple):
             facts.append(
                 Fact(
                     "Larger records",
-                    f"a fit to the smaller half errs by {percent(mean, 2)} (at most {percent(most, 2)}) on "
-                    f"{size}, up to {self.larger.reach:.2g} times its range",
+                    f"a fit to the smaller half has an error of {percent(mean, 2)} (at most "
+                    f"{percent(most, 2)}) on {size}, up to {self.larger.reach:.2g} times its range",
                 )
             )
         return facts

@@ -333,14 +333,14 @@ class PhysicsResult:
             )
         if self.unmet > _UNMET_RESIDUAL:
             facts.append(
-                Fact("Does not hold", f"a residual of {percent(self.unmet, 2)} of the terms remains")
+                Fact("Residual", f"{percent(self.unmet, 2)} of the terms remain: the equation does not hold")
             )
         if len(self.failed):
             rows = ", ".join(map(str, self.failed[:_LISTED_ROWS]))
             facts.append(Fact("Removed", f"{len(self.failed)} inputs that did not converge: rows {rows}"))
         if self.constants:
             each = (f"{name} = {v:.4g} (standard error {e:.2g})" for name, (v, e) in self.constants.items())
-            facts.append(Fact("Found from data", ", ".join(each)))
+            facts.append(Fact("Estimated", ", ".join(each)))
         return (*facts, *(self.correction.facts if self.correction else ()))
 
     def __str__(self) -> str:

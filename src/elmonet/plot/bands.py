@@ -199,7 +199,7 @@ def calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     percent = 100 * found.asked
     ax.plot(percent, 100 * found.points, "o-", color=BLUE, markersize=5, label="single values")
     ax.plot(percent, 100 * found.functions, "s--", color=ORANGE, markersize=5, label="whole functions")
-    ax.set(xlabel="coverage asked for (%)", ylabel="coverage found (%)", aspect="equal")
+    ax.set(xlabel="nominal coverage (%)", ylabel="observed coverage (%)", aspect="equal")
     ax.set(xlim=(100 * least, 101), ylim=(100 * least, 101))
     titled(ax, f"Bands of {plural(n, 'test function')}")
     corner: Any = "upper left" if empirical.mean() < found.asked.mean() else "lower right"

@@ -83,7 +83,7 @@ def error_spread(shown: Shown, expected: float | None, interval: tuple[float, fl
         ax.set_xscale("log")
         ax.locator_params(axis="y", integer=True)
         if interval is not None and np.isfinite(interval[1]) and interval[0] > 0:
-            ax.axvspan(*interval, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="its interval, 90 %")
+            ax.axvspan(*interval, color=ORANGE, alpha=0.25, linewidth=0, zorder=0, label="90 % interval")
         if expected:
             ax.axvline(expected, color=ORANGE, linewidth=2, label="expected error")
             ax.legend(frameon=False, fontsize="small")
@@ -103,7 +103,7 @@ def layers(records: Sequence[dict[str, Any]]) -> bytes:
         ax.plot(range(1, len(records) + 1), [record["error"] for record in records], "o-", color=BLUE)
         ax.set_yscale("log")
         ax.set_xticks(range(1, len(records) + 1))
-        ax.set(xlabel="layers", ylabel="error of functions held out")
+        ax.set(xlabel="layers", ylabel="held-out error")
         bare(ax)
 
     return one(draw)
@@ -204,19 +204,19 @@ def _along(ax: Axes, x: np.ndarray, typical: np.ndarray, dots: bool, name: str) 
 
 def bands_section(shown: Shown | None, tested: TestScore | None) -> list[Markup]:
     """Return nominal against observed coverage, on test functions and on halves of the training functions."""
-    parts = [element("h2", "Do the bands hold?")]
+    parts = [element("h2", "Calibration of the bands")]
     found = None if tested is None else tested.calibration
     if tested is not None and found is not None:
         parts += _found(found, f"On {plural(tested.functions, 'test function')}.")
     halves = None if shown is None else shown.calibration
     if shown is not None and halves is not None:
         how = f"On {shown.count(len(halves.true))}."
-        parts += _found(halves, f"{how} Bands from one half of them, tried on the other half.")
+        parts += _found(halves, f"{how} Bands from one half of them, tested on the other half.")
     if found is None and halves is None:
         why = "Not known."
         if shown is not None:
-            why = f"Not known: too few functions to try it on, {shown.count(len(shown.errors))}."
-        parts.append(element("p", f"{why} Give functions with known outputs: model.report(path, X, y)."))
+            why = f"Not known: too few functions to test the bands, {shown.count(len(shown.errors))}."
+        parts.append(element("p", f"{why} Pass functions with known outputs: model.report(path, X, y)."))
     return parts
 
 
@@ -241,7 +241,7 @@ def _found(found: Calibration, where: str) -> list[Markup]:
         element("p", where),
         picture(
             drawn(draw, 1, columns, 4.6 * columns, 4.6),
-            "Coverage found against coverage asked for; true error against stated error, if known.",
+            "Observed against nominal coverage; true error against stated error, if known.",
         ),
-        folded("The same in numbers", table(rows, ("asked for", "of all values", "of whole functions"))),
+        folded("Coverage as a table", table(rows, ("nominal", "of all values", "of whole functions"))),
     ]

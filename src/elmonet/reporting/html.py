@@ -32,7 +32,7 @@ pre { padding: 0.6em 0.8em; white-space: pre-wrap; }
 summary { cursor: pointer; padding: 0.3em 0; }
 @media print { :root { --ink: #000; --paper: #fff; --faint: #ddd; --line: #888; --code: #f4f4f4; }
   body { font-size: 11px; margin: 0; max-width: none; } figure, table, pre { break-inside: avoid; }
-  h2 { break-after: avoid; } details:not([open]) { display: none; } }
+  h2, h2 + p { break-after: avoid; } details:not([open]) { display: none; } }
 """
 
 

@@ -86,13 +86,13 @@ def report(
 
 
 def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> list[Markup]:
-    parts = [element("h2", "What error to expect")]
+    parts = [element("h2", "Expected error")]
     estimate, said = data.estimate, []
     if tested is not None and tested.error is not None:
         error = percent(tested.error)
         said.append(element("p", f"On {plural(tested.functions, 'test function')}, the error is {error}."))
     if estimate.error is None:
-        why = "Not known: no function was left out of this fit. Test it on new functions."
+        why = "Not known: no function was left out of this fit. Test the model on new functions."
         return [*parts, element("p", why), *said]
     parts.append(element("p", percent(estimate.error), class_="large"))
     parts.append(
@@ -104,16 +104,16 @@ def _error(data: ReportData, shown: Shown | None, tested: TestScore | None) -> l
     )
     interval = estimate.interval
     if interval is None:
-        sure = "Its confidence interval is not known."
+        sure = "Its 90 % interval is not known."
     elif np.isinf(interval[1]):
-        sure = f"With fewer than {MIN_INDEPENDENT} functions, its confidence interval is not known."
+        sure = f"With fewer than {MIN_INDEPENDENT} functions, its 90 % interval is not known."
     else:
         sure = f"90 % interval: {percent(interval[0], 2)} to {percent(interval[1], 2)}."
     parts.append(element("p", sure))
     if estimate.quantiles is not None:
         median, high = (percent(error, 2) for error in estimate.quantiles)
         tail = " A heavy tail: few large errors determine the mean." if estimate.heavy_tail else ""
-        parts.append(element("p", f"Of single functions: median {median}, 95 % are below {high}.{tail}"))
+        parts.append(element("p", f"Single functions: median {median}, 95 % are below {high}.{tail}"))
     if data.physics is not None:
         solver = percent(data.physics.error)
         parts.append(element("p", f"It includes the error of the equation's solutions themselves, {solver}."))
@@ -132,12 +132,12 @@ def _data(data: ReportData, file: str, understood: Sequence[str]) -> list[Markup
 
 
 def _choice(data: ReportData) -> list[Markup]:
-    parts = [element("h2", "What was chosen, and why"), element("pre", data.summary)]
+    parts = [element("h2", "Selected model"), element("pre", data.summary)]
     parts.append(folded("All settings", table(data.settings.items())))
     if data.leaderboard:
         caption = (
-            "All candidates, one row per kind, the best on top. Orange: chosen. Blue: tried on all "
-            "functions. Grey: on some."
+            "All candidates, one row per kind, the best on top. Orange: selected. Blue: fitted to all "
+            "functions. Grey: fitted to some."
         )
         known = [row for row in data.leaderboard if np.isfinite(row["error"])]
         parts.append(picture(one(lambda ax: leaderboard(known, ax), 8.0, 4.4), caption))
@@ -145,10 +145,10 @@ def _choice(data: ReportData) -> list[Markup]:
     form = data.inputs
     if form is not None and form.has_relevance:
         height = min(_MAX_BARS, 1.2 + _BAR * len(form.relevance()))
-        caption = "How much each part of the inputs counts, or where along the sensors a function does."
+        caption = "Relevance of each part of the inputs, and of a function along its sensors."
         parts.append(picture(one(lambda ax: relevance(form, ax), 6.0, max(height, 3.0)), caption))
     if data.layers:
-        caption = "Error of the functions held out of all layers, after each layer."
+        caption = "Error on the functions held out of all layers, after each layer."
         parts.append(picture(layers(data.layers), caption))
     solution = data.solution
     if solution is not None and solution.alphas is not None and solution.path is not None:
@@ -161,8 +161,8 @@ def _suspects(found: Suspects | None) -> list[Markup]:
     if found is None or not len(found):
         return []
     said = (
-        f"{len(found)} of {found.n} training pairs contradict the rest. Look at them before you use the "
-        "model: a swapped, mislabelled or broken pair spoils the predictions around it."
+        f"{len(found)} of {found.n} training pairs contradict the rest. Check them before you use the "
+        "model: a swapped, mislabelled or broken pair degrades the predictions around it."
     )
     caption = "Residual of every training pair, in units of the typical one; suspects with their rows."
     shown = zip(found.functions, found.scores, found.reasons, strict=True)
@@ -188,8 +188,8 @@ def _tried(rows: tuple[dict[str, Any], ...]) -> list[Markup]:
 
 def _equation(physics: Any) -> list[Markup]:
     warning = (
-        "The outputs are solutions of this equation, not measurements. The errors of functions are "
-        "differences from these solutions."
+        "The outputs are solutions of this equation, not measurements. Errors of functions are "
+        "relative to these solutions."
     )
     return [element("h2", "The equation"), element("p", warning), element("pre", str(physics))]
 
@@ -199,8 +199,8 @@ def _functions(data: ReportData, shown: Shown | None) -> list[Markup]:
     if shown is None:
         return [*parts, element("p", str(data.shown))]
     said = (
-        f"Of {shown.count(len(shown.errors))}: predicted by a fit that has not seen them. The legend says "
-        "how many whole functions the bands contain."
+        f"Of {shown.count(len(shown.errors))}: each is predicted by a fit without it. The legend gives the "
+        "fraction of whole functions inside the bands."
     )
     parts.append(element("p", said))
     number = dict(zip(("best", "median", "worst"), _picked(shown), strict=True))
@@ -223,22 +223,22 @@ def _picked(shown: Shown) -> list[int]:
 def _domain(shown: Shown) -> list[Markup]:
     parts = []
     if len(shown.places) == 1:
-        caption = "True and predicted values of functions that the fit has not seen; outputs are numbers."
+        caption = "True and predicted values of functions that were left out of the fit."
         true, predicted = shown.values.T
         parts.append(picture(one(lambda ax: parity(true, predicted, ax), 4.2, 4.2), caption))
     else:
         for k, called in enumerate(shown.components[:_MAX_COMPONENTS]):
-            caption = f"Size of the errors of functions that the fit has not seen{called and ', '}{called}."
+            caption = f"Size of the errors of functions left out of the fit{called and ', '}{called}."
             parts.append(picture(domain(shown, k), caption))
     if len(shown.components) > _MAX_COMPONENTS:
         rest = ", ".join(shown.components[_MAX_COMPONENTS:])
-        parts.append(element("p", f"Components that are not drawn: {rest}."))
+        parts.append(element("p", f"Components not shown: {rest}."))
     return parts
 
 
 def _repeat(data: ReportData, command: str) -> list[Markup]:
     return [
-        element("h2", "How to repeat it"),
+        element("h2", "Reproducing this fit"),
         element("pre", command or data.call),
         table((data.reproduce | versions()).items()),
     ]

@@ -10,7 +10,7 @@ const Page = typeof document === "undefined" ? null : (() => {
   const half = array(record.half), x = new Float64Array(record.inputSize);
   const { Curve, Field, text } = Pictures;
   const byId = (id) => document.getElementById(id);
-  let y = new Float64Array(record.outputSize), truth = null, waiting = false, telling = 0;
+  let y = new Float64Array(record.outputSize), shown = null, truth = null, waiting = false, telling = 0;
 
   function element(name, attributes = {}, ...content) {
     const made = document.createElement(name);
@@ -21,7 +21,7 @@ const Page = typeof document === "undefined" ? null : (() => {
   let count = 0;
   const fresh = () => `part-${(count += 1)}`;
   const taken = (values, index) => Float64Array.from(index, (i) => values[i]);
-  const percent = (v) => `${text(Number((100 * v).toPrecision(2)))}\u00a0%`;
+  const percent = (v) => (v > 0 && v < 1e-6 ? v.toExponential(1) : `${text(Number((100 * v).toPrecision(2)))}\u00a0%`);
 
   // A slider with its label and its value in words.
   function setting(label, low, high, start, words, step = (high - low) / 100) {
@@ -258,6 +258,7 @@ const Page = typeof document === "undefined" ? null : (() => {
   function tell(words) { byId("told").textContent = words; }
 
   function changed(example = null) {
+    shown = example;
     truth = example && array(example.truth);
     for (const button of byId("examples").children) button.setAttribute("aria-pressed", String(button.example === example));
     if (waiting) return;
@@ -284,8 +285,8 @@ const Page = typeof document === "undefined" ? null : (() => {
   function notes() {
     const said = [];
     if (half !== null) {
-      said.push(`Shaded or ±: the band that holds ${percent(record.coverage)} of all values for new functions like the ` +
-        "training functions. It is the typical width at each place, the same for every input.");
+      said.push(`Shaded area, or ±: the band that contains ${percent(record.coverage)} of all values for new functions like ` +
+        "the training functions. Its width is typical of each place and the same for every input.");
     }
     if (truth !== null) {
       let off = 0, size = 0;
@@ -311,10 +312,13 @@ const Page = typeof document === "undefined" ? null : (() => {
     const wrong = given.length !== x.length || !given.every(Number.isFinite);
     byId("refused").textContent = wrong ? `Give ${x.length} numbers, with spaces between them; got ${given.filter(Number.isFinite).length}.` : "";
     if (wrong) return;
-    x.set(given);
-    changed();
-    for (const own of inputs) own.update();
+    put(given);
   });
+  function put(values, example = null) {
+    x.set(values);
+    changed(example);
+    for (const own of inputs) own.update();
+  }
 
   for (const example of record.examples) {
     const button = element("button", { type: "button", "aria-pressed": "false" }, example.label);
@@ -322,20 +326,43 @@ const Page = typeof document === "undefined" ? null : (() => {
     button.addEventListener("click", () => show(example));
     byId("examples").append(button);
   }
-  function show(example) {
-    x.set(array(example.values));
-    changed(example);
-    for (const own of inputs) own.update();
-  }
+  function show(example) { put(array(example.values), example); }
 
   byId("title").textContent = record.title;
   byId("expected").textContent = record.error === null
     ? "The expected error is not known."
     : `Expected relative error on new functions like the training functions: ${percent(record.error)}` +
       `${record.errorKind ? ` (${record.errorKind})` : ""}.`;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const own of [...inputs, ...outputs]) own.picture?.paint();
+
+  // Links: to an example with its truth, or to all values of an input. A link to anything else changes nothing.
+
+  const sharing = {
+    words: "Copy a link to this input",
+    link: () => (shown ? Links.written("example", [record.examples.indexOf(shown)]) : Links.written("u", x)),
+    train: () => true, // the tab that trains follows the link when it is there
+  };
+  function follow() {
+    const link = Links.read(location.hash);
+    if (link === null) return false;
+    const { name, values } = link;
+    if (name === "example" && values?.length === 1 && values[0] in record.examples) show(record.examples[values[0]]);
+    else if (name === "u" && values?.length === x.length) put(values);
+    else if (!(name === "train" && record.training && values && sharing.train(values))) {
+      byId("copied").textContent = "The link was not made by this page: it is ignored.";
+      return false;
+    }
+    byId("copied").textContent = "";
+    return name !== "train";
+  }
+  byId("copy").addEventListener("click", async () => {
+    const fragment = sharing.link(), field = byId("link");
+    try { history.replaceState(null, "", fragment); } catch { /* the page has no address of its own */ }
+    field.value = location.href.split("#")[0] + fragment;
+    field.hidden = false;
+    field.select();
+    byId("copied").textContent = await navigator.clipboard?.writeText(field.value).then(() => "Copied.", () => null) ?? "Copy this link:";
   });
-  show(record.examples[Math.min(1, record.examples.length - 1)]);
-  return { record, arrays, element, setting };
+  addEventListener("hashchange", follow);
+  if (!follow()) show(record.examples[Math.min(1, record.examples.length - 1)]);
+  return { record, arrays, element, setting, sharing, follow };
 })();

@@ -42,8 +42,24 @@ const Pictures = (() => {
     return [low, high];
   }
 
+  // The colours of the system, or of the site that shows this page in a frame: it sends { theme: "dark" } or "light".
+  const root = document.documentElement, all = [], dark = matchMedia("(prefers-color-scheme: dark)");
+  let told = null;
+  function recolour() {
+    root.dataset.theme = told ?? (dark.matches ? "dark" : "light");
+    for (const picture of all) picture.paint();
+  }
+  dark.addEventListener("change", recolour);
+  addEventListener("message", ({ source, data }) => {
+    if (source !== parent || parent === window || !["dark", "light"].includes(data?.theme)) return;
+    told = data.theme;
+    recolour();
+  });
+  recolour();
+
   class Picture {
     constructor(part, drawn) {
+      all.push(this);
       this.part = part;
       this.drawn = drawn;
       this.canvas = document.createElement("canvas");

@@ -2,7 +2,7 @@
 "use strict";
 
 if (typeof document !== "undefined") (() => {
-  const { record, arrays, element, setting } = Page;
+  const { record, arrays, element, setting, sharing } = Page;
   if (!record.training) return;
   const given = record.training, array = (reference) => arrays[reference.array];
   const modes = { x: array(given.x), modesU: array(given.modesU), modesS: array(given.modesS) };
@@ -36,6 +36,10 @@ if (typeof document !== "undefined") (() => {
       tab.tabIndex = chosen ? 0 : -1;
     }
     document.getElementById("numbers").hidden = name === "train";
+    Object.assign(sharing, name === "train" ? settingsLink : inputLink);
+    document.getElementById("copy").textContent = sharing.words;
+    document.getElementById("link").hidden = true;
+    document.getElementById("copied").textContent = "";
     if (name === "train" && latest === null) train();
     else if (name === "train") paint();
   }
@@ -162,6 +166,18 @@ if (typeof document !== "undefined") (() => {
   }
 
   const Trainer = trainer();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  const inputLink = { words: sharing.words, link: sharing.link };
+  const settingsLink = {
+    words: "Copy a link to these settings",
+    link: () => Links.written("train", [...Object.values(sliders).map(({ slider, scale }) => scale.from(slider.valueAsNumber)), seed]),
+  };
+  sharing.train = ([p1, p2, N, alpha, drawn, ...more]) => {
+    if (!(p1 > 0 && p2 > 0 && N > 0 && alpha > 0 && Number.isSafeInteger(drawn) && drawn >= 0) || more.length) return false;
+    seed = drawn;
+    settle({ p1, p2, N, alpha });
+    show("train");
+    return true;
+  };
   show("use");
+  Page.follow();
 })();
