@@ -216,6 +216,7 @@ def test_where_layers_smooth_settings_are_chosen_with_symmetries(most, images, m
 
     monkeypatch.setattr(choice, "_trial", trial)
     monkeypatch.setattr(choice, "_MOST_VALUES_FOR_PAIRS", most)
+    monkeypatch.setattr(choice, "shown_in_turn", lambda n, M: True)
     monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)  # has all symmetries
     grid, u = periodic_grid(12, 14), smooth(20, (12, 14))
     plan, chain = choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)

@@ -17,6 +17,7 @@ from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, f
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
 from elmonet.layered.grid import Symmetry, symmetries_of
+from elmonet.layered.layer import shown_in_turn
 from elmonet.layered.settings import (
     CHANGES_OF_MORE,
     CHANGES_OF_ONE,
@@ -248,15 +249,17 @@ def _choose_plan(
 ) -> tuple[Plan, Chain]:
     """Return the plan of least error on few functions, and its chain; `chain` is that of the first plan.
 
-    One setting is changed at a time, in a part of the time until the deadline. Where layers smooth,
-    symmetries come first: few functions, each in one of its images, bear more features, as many functions do.
+    One setting is changed at a time, in a part of the time until the deadline. Where layers smooth and
+    functions are shown in turn, symmetries come first: the mean over images bears more features. With fewer
+    functions, a chain without symmetries is too uncertain to find them.
     """
     few = _few(data, seed)
     until = perf_counter() + _CHOICE_SHARE * (deadline - perf_counter()) if deadline < np.inf else np.inf
     best, chain = plan, chain or _trial(few, plan, seed, deadline=until)
     took = sum(record.seconds for record in chain.records)
-    smooths = bool(plan.other.kernels)
-    if smooths and perf_counter() + took <= until:
+    out = held_out_of(len(few.u), seed, few.groups)
+    early = bool(plan.other.kernels) and shown_in_turn(int(np.sum(~out)), data.grid.size)
+    if early and perf_counter() + took <= until:
         best = replace(plan, symmetries=_symmetries(data, few, plan, seed, chain))
         if best.symmetries:
             chain = _trial(few, best, seed, deadline=until)
@@ -268,7 +271,7 @@ def _choose_plan(
             other = _trial(few, changed, seed, limit=_BEHIND * chain.records[0].error, deadline=until)
             if other.least_error < _BETTER * chain.least_error:
                 best, chain = changed, other
-    if not smooths and perf_counter() <= until:
+    if not early and perf_counter() <= until:
         best = replace(best, symmetries=_symmetries(data, few, best, seed, chain))
     elif not best.other.kernels:
         best = replace(best, symmetries=best.symmetries[:1])

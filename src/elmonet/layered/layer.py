@@ -110,6 +110,11 @@ class LayerSamples(NamedTuple):
     sizes: np.ndarray
 
 
+def shown_in_turn(n: int, M: int) -> bool:
+    """Return whether each of n functions of M points is shown as one of its images, not as all of them."""
+    return n >= _ENOUGH_IN_TURN or n * M >= _VALUES_IN_TURN
+
+
 def fit_layer(
     settings: LayerSettings,
     seed: int,
@@ -135,7 +140,7 @@ def fit_layer(
     features = LayerFeatures.of(settings, seed, grid, fitted.fields.of(some))
     windows, q, kernels = features.windows(grid), features.size, settings.kernels
     views = (None, *images)
-    in_turn = n >= _ENOUGH_IN_TURN or n * M >= _VALUES_IN_TURN
+    in_turn = shown_in_turn(n, M)
     rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
     block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
 
