@@ -3,9 +3,9 @@
     python benchmarks/records.py [--data FOLDER] [--parts PART ...]
 
 Parts are silverbox, bouc_wen, chaos, noise, noise_fresh_seed, bands, lengths, stream, beside and speed.
-Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are installed, the LSTM for
-`--lstm` times the seconds of our fit; seconds are CPU seconds. `stream` writes `--steps` steps (16 bytes
-each) to a temporary folder.
+Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are
+installed, the LSTM for `--lstm` times the seconds of our fit; seconds are CPU seconds. `stream` writes
+`--steps` steps (16 bytes each) to a temporary folder.
 Written to benchmarks/results/records.json.
 """
 
