@@ -2,10 +2,10 @@
 
     python benchmarks/records.py [--data FOLDER] [--parts PART ...]
 
-Parts are silverbox, bouc_wen, chaos, noise, bands, lengths, stream, beside and speed. Silverbox needs the
-data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are installed, the LSTM for
-`--lstm` times the seconds of our fit; seconds are CPU seconds. `stream` writes `--steps` steps (16 bytes
-each) to a temporary folder.
+Parts are silverbox, bouc_wen, chaos, noise, noise_fresh_seed, bands, lengths, stream, beside and speed.
+Silverbox needs the data folder (`silverbox_records.npz`); SysIdentPy and PyTorch are used if they are
+installed, the LSTM for `--lstm` times the seconds of our fit; seconds are CPU seconds. `stream` writes
+`--steps` steps (16 bytes each) to a temporary folder.
 Written to benchmarks/results/records.json.
 """
 
@@ -28,7 +28,18 @@ from elmonet.marching.step import Series, Settings, Step
 
 OUT = RESULTS / "records.json"
 KNOWN = 5  # first values of the outputs that are given
-PARTS = ("silverbox", "bouc_wen", "chaos", "noise", "bands", "lengths", "stream", "beside", "speed")
+PARTS = (
+    "silverbox",
+    "bouc_wen",
+    "chaos",
+    "noise",
+    "noise_fresh_seed",
+    "bands",
+    "lengths",
+    "stream",
+    "beside",
+    "speed",
+)
 
 
 def errors_of(model, data):
@@ -203,11 +214,16 @@ def first_above(sizes, limit):
     return np.where((sizes > limit).any(axis=1), (sizes > limit).argmax(axis=1), sizes.shape[1])
 
 
-def noise():
+def noise_fresh_seed():
+    """Return the same as `noise` of records that nobody looked at while the choice was designed."""
+    yield from noise(seed=70)
+
+
+def noise(seed=0):
     """Return errors against the clean truth: as chosen, with feedback, without."""
     for name in ("bouc_wen", "duffing", "tanks"):
         for level in (0.01, 0.03, 0.1):
-            data = getattr(problems, name)(10, 40, noise=level)
+            data = getattr(problems, name)(10, 40, seed=seed, noise=level)
             chosen = MarchingELMDeepONet(random_state=0).fit(data.u_train, data.s_train, data.points)
             kind = "with feedback" in chosen.step_
             other = MarchingELMDeepONet(feedback=not kind, random_state=0)
