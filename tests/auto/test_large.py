@@ -295,6 +295,8 @@ def test_some_blocks_are_spread_over_all(count, functions_, most):
 def test_the_best_kernel_is_tried_with_and_without_a_linear_block(few, quick_search):
     u, s = functions(350, 2)
     found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
-    best, *others = [row["branch"].split(",")[0] for row in found.leaderboard_ if "landmarks" in row["branch"]]
+    best, *others = [
+        row["branch"].split(",")[0] for row in found.leaderboard_ if "landmarks" in row["branch"]
+    ]
     other = best.removeprefix("linear + ") if best.startswith("linear") else f"linear + {best}"
     assert other in others
