@@ -35,6 +35,8 @@ x = np.linspace(0, 1, M)
 rng = np.random.default_rng(0)
 u = rng.uniform(-1, 1, (N, 4)) @ np.stack([np.ones(M), x, np.sin(3 * x), np.cos(5 * x)])
 s = np.cumsum(u + 0.1 * u**2, axis=1) / M
+past = np.pad(u, ((0, 0), (2, 0)))
+filtered = np.tanh(2 * u) + 0.5 * past[:, 1:-1] * u - 0.3 * np.tanh(past[:, :-2])  # forgets after two steps
 k = rng.uniform(0.5, 2, N)
 both = {"f": u, "k": k}
 images = rng.normal(size=(N, 7, 6))
@@ -88,7 +90,7 @@ MODELS = {
                           u, s, x),
     "record": (MarchingELMDeepONet(memory=(2, 2), random_state=0), u, s, x),
     "coarser record": (MarchingELMDeepONet(memory=(2, 2, 3), random_state=0), u, s, x),
-    "record without feedback": (MarchingELMDeepONet(memory=(0, 4), random_state=0), u, s, x),
+    "record without feedback": (MarchingELMDeepONet(memory=(0, 4), random_state=0), u, filtered, x),
     "record with a parameter": (MarchingELMDeepONet(memory=(2, 2), random_state=0), both, s * k[:, None], x),
 }  # fmt: skip
 

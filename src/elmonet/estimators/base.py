@@ -113,7 +113,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
                 raise InputError("standard deviations of derivatives are not known: leave out return_std.")
             return model.derivative(query, derivative)
         if not return_std:
-            model.warn_if_exceeded(query)
+            model.warn_if_exceeded(self, query)
             return model.finish(model.values(query), query)
         bars = model.require_error_bars()
         z, spread = bars.values_and_spread(model, query)

@@ -102,11 +102,12 @@ class FittedModel(ABC):
         """Warn of functions well outside the training functions (`ExtrapolationWarning`)."""
         warn_of_extrapolation(self.outside(query))
 
-    def warn_if_exceeded(self, query: Any) -> None:
-        """Warn of functions with far larger expected errors than the mean, where few determine the mean."""
+    def warn_if_exceeded(self, estimator: Any, query: Any) -> None:
+        """Warn of new functions with far larger expected errors than the mean, where few determine the mean."""
         errors = self.quick_expected_errors(query) if self.estimate.heavy_tail else None
         if errors is not None:
-            self.estimate.warn_if_exceeded(errors)
+            new = ~self.is_training(estimator, query.X)
+            self.estimate.warn_if_exceeded(np.where(new, errors, 0.0))
 
     def quick_expected_errors(self, query: Any) -> np.ndarray | None:
         """Return `expected_errors`, if they are known in little time."""
