@@ -103,7 +103,7 @@ class FittedModel(ABC):
         warn_of_extrapolation(self.outside(query))
 
     def warn_if_exceeded(self, estimator: Any, query: Any) -> None:
-        """Warn of new functions with far larger expected errors than the mean, where few determine the mean."""
+        """Warn of new functions whose expected errors far exceed the mean, if few errors determine it."""
         errors = self.quick_expected_errors(query) if self.estimate.heavy_tail else None
         if errors is not None:
             new = ~self.is_training(estimator, query.X)
