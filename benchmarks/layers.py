@@ -3,13 +3,13 @@
     python benchmarks/layers.py [--data FOLDER] [--datasets burgers] [--only FNO] [--longer burgers]
 
 `AutoELMDeepONet` with default settings, measured after each layer, with the seconds of every choice, those of
-the processors, and the load of the machine before: where that is not near 0, seconds are to be taken again. A
-prediction of 100 functions is compared with the bare matrix products and transforms in it. The FNO
-(neuraloperator) and the DeepONet (DeepXDE) are trained for the same seconds, the FNO with a cosine schedule
-that ends with them, on the data sets of --longer also for ten times as long; they are left out where they
-cannot be imported, and keep their last results with --only layers. --datasets darcy_two_valued_85
-navier_stokes_steps are made in minutes, and so not among the default ones; they are kept in the folder of
---data, or in this one. Written to benchmarks/results/layers.json.
+the processors, and the load of the machine before: where that is above the 2 of the row before, seconds are
+to be taken again. A prediction of 100 functions is compared with the bare matrix products and transforms in
+it. The FNO (neuraloperator) and the DeepONet (DeepXDE) are trained for the same seconds, the FNO with a
+cosine schedule that ends with them, on the data sets of --longer also for ten times as long; they are left
+out where they cannot be imported, and keep their last results with --only layers. --datasets
+darcy_two_valued_85 navier_stokes_steps are made in minutes, and so not among the default ones; they are kept
+in the folder of --data, or in this one. Written to benchmarks/results/layers.json.
 """
 
 import os

@@ -17,7 +17,7 @@ LAYERS_TITLES = {
     "darcy_two_valued_85": "two-valued Darcy, 85 x 85",
     "navier_stokes_steps": "Navier-Stokes, one time step",
 }
-BUSY = 0.5  # load of the machine before a run, above which its seconds are too many
+BUSY = 2.5  # load of the machine before a row, above which its seconds are too many; the last row makes 2
 SUGGEST_TITLES = {
     "ode": "nonlinear ODE",
     "darcy": "Darcy",
