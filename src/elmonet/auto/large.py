@@ -209,17 +209,17 @@ class LargeFit:
                 part = 0.3 + 0.05 * len(self.trials) / (len(self.trials) + 5) * (i + 1)
                 self.report(f"comparing {candidate} on {functions} functions", part, 1.0)
                 found.append(self._around(self._try(candidate, width, functions), step))
-            found += self._with_or_without_linear(min(found, key=lambda trial: trial.error))
+            found += self._with_or_without_linear(found)
             found.sort(key=lambda trial: trial.error)
             narrow, best = best, found[0]
             if narrow is not None and best.error > _WIDER * narrow.error:
                 return min(best, narrow, key=lambda trial: trial.error)
             close = [trial.candidate for trial in found if trial.error <= _CLOSE * best.error]
-            families: dict[str, Candidate] = {}
+            alike: dict[tuple[str, bool], Candidate] = {}
             for candidate in close:
                 if candidate.has_scale:
-                    families.setdefault(candidate.family, candidate)
-            kinds = list(families.values())[:count]
+                    alike.setdefault((candidate.family, candidate.linear), candidate)
+            kinds = list(alike.values())[:count]
             if not kinds:
                 break
         assert best is not None
@@ -276,15 +276,20 @@ class LargeFit:
             best = further
         return best
 
-    def _with_or_without_linear(self, best: FinishTrial) -> list[FinishTrial]:
+    def _with_or_without_linear(self, found: list[FinishTrial]) -> list[FinishTrial]:
         """Try the best kernel without its linear block, or with one, which few functions do not decide.
 
         A smooth kernel of a small scale has few features above rounding; beside a linear block it has more.
+        So both go on while they are close: which is better at few features says little about many.
         """
+        best = min(found, key=lambda trial: trial.error)
         candidate, m = best.candidate, prod(self.inputs.shape)
-        if candidate.width or not candidate.has_scale or m > _LINEAR_UP_TO or self._late(_COMPARE_TIME):
+        other = replace(candidate, linear=not candidate.linear)
+        tried = any((t.candidate.family, t.candidate.linear) == (other.family, other.linear) for t in found)
+        kernel = candidate.has_scale and not candidate.width and m <= _LINEAR_UP_TO
+        if tried or not kernel or self._late(_COMPARE_TIME):
             return []
-        return [self._try(replace(candidate, linear=not candidate.linear), best.width, best.functions)]
+        return [self._try(other, best.width, best.functions)]
 
     def _begin(self, candidate: Candidate) -> float | None:
         """Return the alpha of the last trial of the same family, to begin with."""
