@@ -20,6 +20,7 @@ _MAX_PAIRS = 2_000_000  # pairs that are compared
 _PAIRS_PER_BLOCK = 10_000
 _COMPARED = 3  # values of a window by which another one is found in it
 _INSPECTED = 64  # windows whose predecessors are looked for first
+_MARKS = 1 << 21  # places of a table of keys
 _MAX_SHIFTS = 64  # shifts by which windows overlap, the smallest ones
 _MAX_COMPARED = 1_000_000  # values at which windows may begin, in all functions
 _BY_CHANCE = 0.01  # of the overlaps, that may also be found in columns in random order
@@ -167,14 +168,18 @@ def _overlaps(A: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.nd
 
     def key(s: int) -> np.ndarray:
         """One number per row for the values from s on, equal for equal values: a sum without BLAS."""
-        return np.sum(A[:, s : s + width] * along, axis=1)
+        return np.asarray(sum(A[:, s + j] * along[j] for j in range(width)))
 
     starts = key(0)
     order = np.argsort(starts, kind="stable")
     some = np.sort(starts[np.linspace(0, n - 1, min(n, _INSPECTED)).astype(int)])
+    marked = np.zeros(_MARKS, bool)  # where a key is not marked, it is none of these
+    marked[_marks(some)] = True
     compared = 0
     for s in range(1, min(m - width, most or m, max(_INSPECTED, _MAX_COMPARED // n)) + 1):
         keys = key(s)
+        if not marked[_marks(keys)].any():
+            continue
         if not (some[np.minimum(np.searchsorted(some, keys), len(some) - 1)] == keys).any():
             continue
         after = order[np.minimum(np.searchsorted(starts[order], keys), n - 1)]
@@ -188,6 +193,12 @@ def _overlaps(A: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.nd
         if compared == _MAX_SHIFTS or shift.all():
             break
     return previous, shift
+
+
+def _marks(keys: np.ndarray) -> np.ndarray:
+    """Return a place below `_MARKS` for each key (n,), the same for equal keys (multiplicative hashing)."""
+    bits = (keys + 0.0).view(np.uint64)  # -0.0 equals 0.0
+    return np.asarray((bits * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(65 - _MARKS.bit_length()))
 
 
 def _by_chance(A: np.ndarray, shift: np.ndarray) -> bool:

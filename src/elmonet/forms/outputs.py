@@ -23,6 +23,7 @@ from elmonet.summary import plural
 
 _FAR = 3.0  # standard deviations between zero and the values of a component that is centred
 _BEYOND = 0.1  # of the size of the domain, by which points may lie outside of it without a warning
+_SOME = 32  # functions that may show at once that no component is far from zero
 _CONSTANT = 1e-13  # deviation relative to the mean, below which it is rounding
 
 
@@ -498,6 +499,8 @@ def _offsets(rows: np.ndarray, weights: np.ndarray | None, c: int) -> Affine | N
     temperature in Kelvin. The others stay as they are.
     """
     parts = rows.reshape(len(rows), c, -1)
+    if weights is None and _are_near_zero(parts):
+        return None
     least, shift, scale = np.nanmin(np.abs(parts), axis=(0, 2)), np.zeros(c), np.ones(c)
     for i in range(c):
         known = ~np.isnan(parts[:, i])
@@ -511,6 +514,17 @@ def _offsets(rows: np.ndarray, weights: np.ndarray | None, c: int) -> Affine | N
     if not shift.any():
         return None
     return Affine(*(np.repeat(A, parts.shape[2]) for A in (shift, scale)))
+
+
+def _are_near_zero(parts: np.ndarray) -> bool:
+    """Return whether some functions show that no component of values (N, c, M) is far from zero.
+
+    The sum of squares about the mean is at least that of these functions about theirs.
+    """
+    some = parts[:: -(-len(parts) // _SOME)]
+    some = some / (np.max(np.abs(some)) or 1.0)  # squares of 1e200 have no room
+    least = np.min(np.abs(some), axis=(0, 2))
+    return bool(np.all(least <= _FAR * np.std(some, axis=(0, 2)) * np.sqrt(len(some) / len(parts))))
 
 
 def root_mean_squares(parts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
