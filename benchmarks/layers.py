@@ -157,7 +157,7 @@ def main():
             ]
         if "DeepONet" in wanted:
             row["DeepONet"] = [{"seconds": seconds, "error": rival("DeepXDE DeepONet", data, seconds)}]
-        if name.endswith("_steps"):
+        if name.endswith("_steps") and isinstance(model.best_model_, LayeredELMDeepONet):
             row["rollout"] = rollout(model.best_model_, data)
             print(f"{name:<26}rollout {100 * row['rollout'][-1]:.3f} % at the last step", flush=True)
         results[name] = row
