@@ -377,6 +377,9 @@ class ELMDeepONet(OperatorEstimator):
     @classmethod
     def _from_store(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         parameters, model, blocks = deeponet_from_store(header, arrays)
-        estimator = cls(**parameters)._adopt(model)
-        estimator._blocks = blocks
-        return estimator
+        return cls(**parameters)._adopt(model)._with_sums(blocks)
+
+    def _with_sums(self, blocks: BlockFit | None) -> Self:
+        """Keep the sums of a fit in blocks, to continue it."""
+        self._blocks = blocks
+        return self
