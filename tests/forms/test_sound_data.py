@@ -22,6 +22,7 @@ from elmonet import (
     relative_l2,
 )
 from elmonet.features import Sinusoid
+from elmonet.forms.outputs import _offsets
 
 DATA = problems.nonlinear_ode(n_train=60, n_test=40, n_sensors=20, n_points=15)
 U, S, P = DATA.u_train, DATA.s_train, DATA.points
@@ -476,3 +477,18 @@ def test_rounding_at_the_boundary_of_a_function_is_no_number():
     model = ELMDeepONet(Linear(), random_state=0).fit(u, u, points=x)
     assert not model.inputs_.numbers
     np.testing.assert_array_equal(model.inputs_.scale.scale[[-1]] > 0.1, [True])  # of the function, not 1e-16
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_components_far_from_zero_are_found_at_once_or_by_all_functions(seed):
+    """With weights, even equal ones, there is no quick look at some functions."""
+    draws = np.random.default_rng(seed)
+    sizes = 10.0 ** draws.choice([-200, -3, 0, 5, 200], 3)
+    parts = draws.normal(draws.choice([0, 2, 4, 1e3], 3)[:, None], 1, (100, 3, 7)) * sizes[:, None]
+    parts[draws.integers(100), draws.integers(3)] *= -1
+    rows = parts.reshape(100, -1)
+    quick, slow = _offsets(rows, None, 3), _offsets(rows, np.ones(100), 3)
+    assert (quick is None) == (slow is None)
+    if slow is not None:
+        np.testing.assert_allclose(quick.shift, slow.shift, rtol=1e-12)
+        np.testing.assert_allclose(quick.scale, slow.scale, rtol=1e-12)

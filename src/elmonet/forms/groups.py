@@ -168,7 +168,7 @@ def _overlaps(A: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.nd
 
     def key(s: int) -> np.ndarray:
         """One number per row for the values from s on, equal for equal values: a sum without BLAS."""
-        return np.asarray(sum(A[:, s + j] * along[j] for j in range(width)))
+        return np.asarray(sum(A[:, s + j] * along[j] for j in range(width)), np.float64)
 
     starts = key(0)
     order = np.argsort(starts, kind="stable")

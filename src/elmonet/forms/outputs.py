@@ -522,7 +522,8 @@ def _are_near_zero(parts: np.ndarray) -> bool:
     The sum of squares about the mean is at least that of these functions about theirs.
     """
     some = parts[:: -(-len(parts) // _SOME)]
-    some = some / (np.max(np.abs(some)) or 1.0)  # squares of 1e200 have no room
+    largest = np.max(np.abs(some), axis=(0, 2), keepdims=True)
+    some = some / np.where(largest > 0, largest, 1)  # squares of 1e200 have no room
     least = np.min(np.abs(some), axis=(0, 2))
     return bool(np.all(least <= _FAR * np.std(some, axis=(0, 2)) * np.sqrt(len(some) / len(parts))))
 
