@@ -188,8 +188,8 @@ def fno(data, minutes, kind="FNO", **settings):
     net = getattr(models, kind)(n_modes=modes, hidden_channels=32, in_channels=1, out_channels=1, **settings)
     x, y = images(inputs.transform(u)), images(outputs.transform(data.s_train))
     optimiser = torch.optim.Adam(net.parameters(), lr=2e-3, weight_decay=1e-5)
-    started, epochs = time.perf_counter(), 0
-    while (spent := time.perf_counter() - started) < 60 * minutes:
+    started, epochs, cores = time.process_time(), 0, len(os.sched_getaffinity(0))
+    while (spent := (time.process_time() - started) / cores) < 60 * minutes:  # all cores at work
         for group in optimiser.param_groups:  # cosine to zero over the training time
             group["lr"] = 2e-3 * 0.5 * (1 + np.cos(np.pi * spent / (60 * minutes)))
         for rows in torch.randperm(len(x)).split(32):
