@@ -124,13 +124,9 @@ def test_layers_on_other_data_are_refused():
     assert "ayers" not in model.summary()
 
 
-def test_rollout_needs_layers(burgers, layered):
+def test_rollout_by_layers(burgers, layered):
     states = layered.rollout(burgers.u_test[:2], 2)
     np.testing.assert_array_equal(states[:, 0], layered.predict(burgers.u_test[:2]))
-    data = problems.antiderivative(n_train=20, n_test=2)
-    model = AutoELMDeepONet(random_state=0, layers=0).fit(data.u_train, data.s_train, points=data.points)
-    with pytest.raises(InputError, match="layers"):
-        model.rollout(data.u_test, 2)
 
 
 def test_layers_have_to_be_better_by_more_than_chance():

@@ -338,16 +338,6 @@ class AutoELMDeepONet(OperatorEstimator):
         self.leaderboard_, self.repeats_ = model.leaderboard_, Repeats(0, 0.0)
         return self
 
-    def rollout(self, X: Functions, steps: int, *, forcing: Functions | None = None) -> np.ndarray:
-        """Apply a learned time step repeatedly, as by `LayeredELMDeepONet.rollout`."""
-        best = self._best()
-        if not hasattr(best, "rollout"):
-            raise InputError(
-                "rollout is for models with layers; here, a model without layers was better. Fit with "
-                "layers=2, or call predict step by step."
-            )
-        return np.asarray(best.rollout(X, steps, forcing=forcing))
-
     @property
     def loo_error_(self) -> float | None:
         """`expected_error_`, if it is a leave-one-out error."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from elmonet.checks import Functions, FunctionValues
+from elmonet.checks import Functions, FunctionValues, positive_integer
 from elmonet.data.dataset import Labels, OperatorData
 from elmonet.data.lazy import is_dask
 from elmonet.data.mesh import Mesh
@@ -22,6 +22,7 @@ from elmonet.errors import FewFunctionsWarning, InputError, SeenFunctionsWarning
 from elmonet.estimators import derivatives
 from elmonet.estimators.active_learning import suggest
 from elmonet.estimators.datasets import is_dataset, predict_dataset
+from elmonet.estimators.rollout import rollout
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
@@ -182,6 +183,27 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         query = model.query(self, model.inputs.one_case(X))
         model.warn_if_outside(query)
         return model.expected_errors(query)
+
+    def rollout(self, X: Functions, steps: int, *, forcing: Functions | None = None) -> FunctionValues:
+        """Apply a learned time step u(t) -> u(t + h) repeatedly.
+
+        Parameters
+        ----------
+        X : (N, *shape), the initial states. If the model predicts several outputs by name, the inputs with
+            these names are the state: a dictionary.
+        steps : number of steps.
+        forcing : the inputs of the step beside the state, as a dictionary of names and values; the values
+            alone, if the state is the first input and there is one more. Fields (N, steps, *shape) hold
+            what acts during each step, fields (N, *shape) do not vary in time; numbers are (N, steps) or
+            (N,).
+
+        Returns
+        -------
+        states : (N, steps, *shape), in the form of X; a dictionary of these for a state of several inputs.
+            Where a state becomes unlike the training functions, the rollout stops with a warning: the rest
+            is NaN.
+        """
+        return rollout(self._fitted(), self, X, positive_integer(steps, "steps"), forcing)
 
     # Derivatives by the inputs
 

@@ -36,7 +36,6 @@ from elmonet.layered.fields import FieldForm, InputChannels
 from elmonet.layered.fitted import FittedChain, fitted_first
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer
-from elmonet.layered.rollout import rollout
 from elmonet.layered.settings import LayerSettings
 from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.parts import NotFittedError
@@ -162,25 +161,6 @@ class LayeredELMDeepONet(OperatorEstimator):
         assert model is not None
         self._adopt(replace(model, known=TrainingRecord.of(training.X)))
         return self._with_labels(data)._warned()
-
-    def rollout(self, X: Functions, steps: int, *, forcing: Functions | None = None) -> np.ndarray:
-        """Apply a learned time step repeatedly.
-
-        Parameters
-        ----------
-        X : (N, *shape), the initial states.
-        steps : number of steps.
-        forcing : the inputs of the step beside the state, as a dictionary of names and values; the values
-            alone, if the state is the first input and there is one more. Fields (N, steps, *shape) hold
-            what acts during each step, fields (N, *shape) do not vary in time; numbers are (N, steps) or
-            (N,).
-
-        Returns
-        -------
-        states : (N, steps, *shape). Where a state becomes unlike the training functions, the rollout stops
-            with a warning: the rest is NaN.
-        """
-        return rollout(self._fitted(), self, X, positive_integer(steps, "steps"), forcing)
 
     @property
     def layers_(self) -> list[dict[str, Any]]:
