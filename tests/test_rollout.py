@@ -105,6 +105,25 @@ def test_fields_on_a_grid_with_a_channel_of_one():
     np.testing.assert_allclose(found[:, -1, 0], u[:2] / 8, atol=1e-9)
 
 
+@pytest.mark.parametrize("make", [linear, layered, auto])
+def test_several_past_states(make):
+    """A wave equation by leapfrog: the next state from the last two, and one more that does not matter."""
+    modes = 0.4 * np.random.default_rng(0).normal(size=(3, N, len(WAVES)))
+    curvature = 0.2 * np.tile(K**2, 2) / 9
+
+    def after(last, before):
+        return (2 - curvature) * last - before
+
+    model = make().fit(np.moveaxis(modes, 0, 1) @ WAVES, after(modes[2], modes[1]) @ WAVES, points=x)
+    states = [0.1 * modes[2, :3], 0.1 * modes[1, :3]]
+    start = np.stack([0 * states[0], *states], axis=1) @ WAVES
+    found = model.rollout(start, 8)
+    assert found.shape == (3, 8, M)
+    for k in range(8):
+        states.append(after(states[-1], states[-2]))
+        np.testing.assert_allclose(found[:, k], states[-1] @ WAVES, atol=1e-6)
+
+
 def test_values_that_overflow_end_a_rollout(tmp_path):
     """A loaded model without training inputs does not know what is unlike them."""
     from elmonet import load

@@ -190,7 +190,8 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         Parameters
         ----------
         X : (N, *shape), the initial states. If the model predicts several outputs by name, the inputs with
-            these names are the state: a dictionary.
+            these names are the state: a dictionary. Inputs (N, h, *shape) of outputs (N, *shape) are the last
+            h states, the newest last.
         steps : number of steps.
         forcing : the inputs of the step beside the state, as a dictionary of names and values; the values
             alone, if the state is the first input and there is one more. Fields (N, steps, *shape) hold

@@ -31,7 +31,7 @@ def rollout(model: FittedModel, estimator: Any, X: Any, steps: int, forcing: Any
         return model.query(estimator, step.inputs(state | now))
 
     active = np.arange(n)
-    out = {port.name: np.full((n, steps, *port.shape), np.nan) for port in step.state}
+    out = {port.name: np.full((n, steps, *step.shape(port)), np.nan) for port in step.state}
     for k in range(steps):
         checked = query(k, active)
         outside = model.outside(checked)
@@ -42,15 +42,18 @@ def rollout(model: FittedModel, estimator: Any, X: Any, steps: int, forcing: Any
             if not len(active):
                 break
             checked = query(k, active)
-        state = step.next(model.finish(model.values(checked), checked), len(active))
-        flat = [values.reshape(len(active), -1) for values in state.values()]
-        finite_rows = np.isfinite(np.concatenate(flat, axis=1)).all(axis=1)
-        if not finite_rows.all():
-            _warn_of_end(f"have no finite values after {k + 1} steps", active[~finite_rows], n)
-            state = {name: values[finite_rows] for name, values in state.items()}
-            active = active[finite_rows]
-        for name, values in state.items():
+        new = step.new(model.finish(model.values(checked), checked), len(active))
+        for name, values in new.items():
             out[name][active, k] = values
+        state = step.moved(state, new)
+        flat = [values.reshape(len(active), -1) for values in new.values()]
+        ended = ~np.isfinite(np.concatenate(flat, axis=1)).all(axis=1)
+        if ended.any():
+            _warn_of_end(f"have no finite values after {k + 1} steps", active[ended], n)
+            for name in out:
+                out[name][active[ended], k] = np.nan
+            state = {name: values[~ended] for name, values in state.items()}
+            active = active[~ended]
         if not len(active):
             break
     return step.inputs(out) if step.inputs_by_name and len(out) > 1 else next(iter(out.values()))
@@ -74,6 +77,7 @@ class _Step:
     others : the other inputs, with their values.
     outputs : the form of the outputs.
     order : (M,), the points in the order of the sensors; None if these are the same.
+    past : how many states an input holds, the newest last; 0 for one state without an axis for it.
     components_last : whether components are the last axis of a state, not the first.
     inputs_by_name : whether the model takes a dictionary.
     """
@@ -82,6 +86,7 @@ class _Step:
     others: list[tuple[Port, Any]]
     outputs: OutputForm
     order: np.ndarray | None
+    past: int
     components_last: bool
     inputs_by_name: bool
 
@@ -107,8 +112,8 @@ class _Step:
         """Return values by name as the model takes inputs."""
         return values if self.inputs_by_name else values[self.state[0].name]
 
-    def next(self, y: Any, n: int) -> dict[str, np.ndarray]:
-        """Return outputs as the next state."""
+    def new(self, y: Any, n: int) -> dict[str, np.ndarray]:
+        """Return outputs as new states, without past ones."""
         axis, found = self.outputs.axis, {}
         for port in self.state:
             if isinstance(y, dict):
@@ -118,8 +123,18 @@ class _Step:
             values = values.reshape(n, -1, len(self.outputs.points))  # (n, components, M)
             values = values if self.order is None else values[..., self.order]
             values = np.moveaxis(values, 1, -1) if self.components_last else values
-            found[port.name] = values.reshape(n, *port.shape)
+            found[port.name] = values.reshape(n, *self.shape(port))
         return found
+
+    def shape(self, port: Port) -> tuple[int, ...]:
+        """Return the shape of one state without past ones."""
+        return port.shape[1:] if self.past else port.shape
+
+    def moved(self, state: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the state with the new one in it."""
+        if not self.past:
+            return new
+        return {name: np.concatenate([state[name][:, 1:], new[name][:, None]], axis=1) for name in state}
 
 
 def _find_step(model: FittedModel, forcing: Any) -> _Step:
@@ -132,18 +147,22 @@ def _find_step(model: FittedModel, forcing: Any) -> _Step:
         )
     by_name = inputs.names is not None
     state, others = _roles(inputs.ports(), outputs.names or (), forcing, by_name)
-    layouts = {_components_last(port.shape, outputs) for port in state}
-    if len(layouts) > 1 or None in layouts or outputs.holes is not None:
+    layouts = {_layout(port.shape, outputs) for port in state}
+    layout = layouts.pop()
+    if layouts or layout is None or outputs.holes is not None:
         raise InputError(
             "rollout needs a model whose outputs are like its inputs: a step u(t) -> u(t + h) at the same "
             f"points. The state is {', '.join(f'{port.name} {port.shape}' for port in state)}; the "
             f"outputs are {outputs.describe()}."
         )
-    return _Step(state, others, outputs, _order(inputs, outputs), layouts == {True}, by_name)
+    return _Step(state, others, outputs, _order(inputs, outputs), *layout, by_name)
 
 
-def _components_last(shape: tuple[int, ...], outputs: OutputForm) -> bool | None:
-    """Return whether a state holds the outputs' components along its last axis; None if it is unlike them."""
+def _layout(shape: tuple[int, ...], outputs: OutputForm) -> tuple[int, bool] | None:
+    """Return how many states an input holds, 0 without an axis for them, and whether components come last.
+
+    None if it is unlike the outputs.
+    """
     if outputs.scattered:
         return None
     places = tuple(n for i, n in enumerate(outputs.shape) if i != outputs.axis)
@@ -153,14 +172,16 @@ def _components_last(shape: tuple[int, ...], outputs: OutputForm) -> bool | None
         return prod(own) == M and (own == places or 1 in (len(own), len(places)))
 
     if c < 2:
-        return False if at_points(tuple(n for n in shape if n > 1)) or at_points(shape) else None
+        if at_points(shape) or at_points(tuple(n for n in shape if n > 1)):
+            return 0, False
+        return (shape[0], False) if at_points(shape[1:]) else None
     first, last = shape[0] == c and at_points(shape[1:]), shape[-1] == c and at_points(shape[:-1])
     if first and last:
         raise InputError(
             f"the state {shape} has {c} values along its first and its last axis: rollout cannot tell which "
             "are the components. Name them: fit({'a': a, 'b': b}, {'a': next_a, 'b': next_b})."
         )
-    return last if first or last else None
+    return (0, last) if first or last else None
 
 
 def _roles(
