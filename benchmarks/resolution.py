@@ -22,7 +22,7 @@ from elmonet import load, problems
 from elmonet.problems.darcy_flow import solve_darcy_jumps
 
 OUT = RESULTS / "resolution.json"
-WAVES, CELLS = 128, 112  # as in problems.darcy_two_valued
+WAVES = 128  # as in problems.darcy_two_valued
 HIGH, LOW = 12.0, 3.0
 BURN_IN = 10  # trajectories; outputs of successive ones are uncorrelated, see "correlation" in the results
 
@@ -30,17 +30,17 @@ BURN_IN = 10  # trajectories; outputs of successive ones are uncorrelated, see "
 class Field:
     """The Gaussian field, its values at n x n points, and the flow that belongs to it."""
 
-    def __init__(self, n):
-        self.refined = -(-CELLS // (n - 1))
+    def __init__(self, n, cells):
+        self.refined = -(-cells // (n - 1))
         quarters, k = 2 * self.refined * (n - 1), np.pi * np.arange(WAVES)
         self.to_points = np.cos(np.outer(np.linspace(0, 1, n), k))
         self.to_quarters = np.cos(np.outer((np.arange(quarters) + 0.5) / quarters, k))
         norm = np.where(k > 0, np.sqrt(2), 1.0)
         self.deviation = np.outer(norm, norm) / (k[:, None] ** 2 + k**2 + 9)
         self.deviation[0, 0] = 0.0
-        modes = np.einsum("aj,bk,jk->abjk", self.to_points, self.to_points, self.deviation)
-        modes = modes.reshape(n * n, -1)
-        self.covariance = modes @ modes.T
+        pairs = (self.to_points[:, None] * self.to_points).reshape(n * n, WAVES)  # waves at two points
+        covariance = (pairs @ self.deviation**2 @ pairs.T).reshape(n, n, n, n)  # x, x', y, y'
+        self.covariance = covariance.swapaxes(1, 2).reshape(n * n, n * n)
         self.factor = cholesky(self.covariance, lower=True)
 
     def flow(self, normal):
@@ -132,10 +132,11 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--draws", type=int, default=24)
-    parser.add_argument("--points", type=int, default=29)
+    parser.add_argument("--points", type=int, default=29, help="along each side of the grid")
+    parser.add_argument("--cells", type=int, default=112, help="along each side of the mesh")
     parser.add_argument("--model", type=Path, help="keep our model here, with the seed in its name")
     arguments = parser.parse_args()
-    field, rows = Field(arguments.points), []
+    field, rows = Field(arguments.points, arguments.cells), []
     for seed in arguments.seeds:
         data = problems.darcy_two_valued(seed=seed, n_points=arguments.points)
         path = arguments.model and arguments.model.with_stem(f"{arguments.model.stem}_{seed}")
