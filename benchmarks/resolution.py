@@ -15,7 +15,7 @@ With --model, our model is kept in a file, one for each seed. Written to benchma
 from pathlib import Path
 
 import numpy as np
-from harness import RESULTS, fit_auto, option_parser, print_row, write_results
+from harness import RESULTS, fit_auto, option_parser, print_row, read_results, write_results
 from scipy.linalg import cho_solve, cholesky
 
 from elmonet import load, problems
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--cells", type=int, default=112, help="along each side of the mesh")
     parser.add_argument("--model", type=Path, help="keep our model here, with the seed in its name")
     arguments = parser.parse_args()
-    field, rows = Field(arguments.points, arguments.cells), []
+    field, results = Field(arguments.points, arguments.cells), read_results(arguments.out, {})
     for seed in arguments.seeds:
         data = problems.darcy_two_valued(seed=seed, n_points=arguments.points)
         path = arguments.model and arguments.model.with_stem(f"{arguments.model.stem}_{seed}")
@@ -146,15 +146,15 @@ def main():
         found = [of_function(field, *one, arguments.draws, rng) for one in test]
         found = {name: np.array([one[name] for one in found]) for name in found[0]}
         found["ours - optimum"] = found["ours"] - found["optimum"]
-        row = {"seed": seed, "points": arguments.points, "functions": len(u), "draws": arguments.draws}
+        row = {"functions": len(u), "draws": arguments.draws}
         row["correlation"] = float(np.mean(found.pop("correlation")))
         row["ours to optimum"] = float(np.sqrt(max(0, np.mean(found.pop("squared distance")))))
         for name, errors in found.items():
             row[name] = float(np.mean(errors))
             row[f"standard error, {name}"] = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
         print_row(row)
-        rows.append(row)
-        write_results(arguments.out, rows)
+        results[f"{arguments.points} x {arguments.points}, seed {seed}"] = row
+        write_results(arguments.out, results)
 
 
 if __name__ == "__main__":
