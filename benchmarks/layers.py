@@ -7,7 +7,8 @@ the processors, and the load of the machine before: where that is above the 2 of
 to be taken again. A prediction of 100 functions is compared with the bare matrix products and transforms in
 it. The FNO (neuraloperator) and the DeepONet (DeepXDE) are trained for the same seconds, the FNO with a
 cosine schedule that ends with them, on the data sets of --longer also for ten times as long; they are left
-out where they cannot be imported, and keep their last results with --only layers. --datasets
+out where they cannot be imported, and keep their last results with --only layers; so do the layers with
+--only FNO, which is trained for the seconds of their row, counted in seconds of busy cores. --datasets
 darcy_two_valued_85 navier_stokes_steps are made in minutes, and so not among the default ones; they are kept
 in the folder of --data, or in this one. Written to benchmarks/results/layers.json.
 """
@@ -41,7 +42,7 @@ from elmonet.layered.layer import in_threads
 OUT = RESULTS / "layers.json"
 GENERATED = ("burgers", "darcy_two_valued", "burgers_steps")
 FILES = ("neuralop_darcy_small", "torchphysics_diffusion2d")
-RIVALS = ("FNO", "DeepONet")
+RIVALS = {"FNO": "neuraloperator FNO", "DeepONet": "DeepXDE DeepONet"}  # names in `rivals.METHODS`
 LONGER = 10  # FNO training time with --longer, as a multiple of ours
 PREDICTED = 100  # functions
 
@@ -124,6 +125,24 @@ def rollout(model, data, steps=20):
     return [relative_l2(predicted[:, k], truth[:, k]) for k in range(steps)]
 
 
+def own(name, data, folder):
+    """Fit with default settings and return the row of a data set, without the networks."""
+    load, begin = os.getloadavg()[0], time.process_time()
+    model, rows = layers(data)
+    row = {"functions": len(data.u_train), "points": len(data.points), "layers": rows}
+    row |= {"cpu_seconds": time.process_time() - begin, "load": load, "peak_gib": peak_gib()}
+    row |= {"prediction": prediction(model.best_model_, data), "expected": model.expected_error_}
+    for k, r in enumerate(rows):
+        print(f"{name:<26}layer {k}  {100 * r['error']:.3f} %  {r['seconds']:.1f} s", flush=True)
+    if name == "neuralop_darcy_small":  # the same model, on the finer grid of the file
+        row["finer"] = finer(model, folder / f"{name}.npz")
+        print(f"{name:<26}at 32 x 32  {100 * row['finer']:.3f} %", flush=True)
+    if name.endswith("_steps") and isinstance(model.best_model_, LayeredELMDeepONet):
+        row["rollout"] = rollout(model.best_model_, data)
+        print(f"{name:<26}rollout {100 * row['rollout'][-1]:.3f} % at the last step", flush=True)
+    return row
+
+
 def main():
     parser = option_parser(__doc__, data=True, out=OUT)
     parser.add_argument("--datasets", nargs="*")
@@ -135,33 +154,19 @@ def main():
     warnings.simplefilter("ignore")
     results = read_results(arguments.out, {})
     for name in arguments.datasets or [*GENERATED, *(FILES if arguments.data else ())]:
-        data = datasets.load(name, arguments.data)
-        load, begin = os.getloadavg()[0], time.process_time()
-        model, rows = layers(data)
-        row = {"functions": len(data.u_train), "points": len(data.points), "layers": rows}
-        row |= {"cpu_seconds": time.process_time() - begin, "load": load, "peak_gib": peak_gib()}
-        row["prediction"] = prediction(model.best_model_, data)
-        row |= {method: results[name][method] for method in RIVALS if method in results.get(name, {})}
-        row["expected"] = model.expected_error_
-        if name == "neuralop_darcy_small":  # the same model, on the finer grid of the file
-            row["finer"] = finer(model, arguments.data / f"{name}.npz")
-            print(f"{name:<26}at 32 x 32  {100 * row['finer']:.3f} %", flush=True)
-        for k, r in enumerate(rows):
-            print(f"{name:<26}layer {k}  {100 * r['error']:.3f} %  {r['seconds']:.1f} s", flush=True)
-        seconds = rows[-1]["seconds"]
-        wanted = arguments.only or RIVALS
-        if "FNO" in wanted:
-            row["FNO"] = [
-                {"seconds": t, "error": rival("neuraloperator FNO", data, t)}
-                for t in ((seconds, LONGER * seconds) if name in arguments.longer else (seconds,))
-            ]
-        if "DeepONet" in wanted:
-            row["DeepONet"] = [{"seconds": seconds, "error": rival("DeepXDE DeepONet", data, seconds)}]
-        if name.endswith("_steps") and isinstance(model.best_model_, LayeredELMDeepONet):
-            row["rollout"] = rollout(model.best_model_, data)
-            print(f"{name:<26}rollout {100 * row['rollout'][-1]:.3f} % at the last step", flush=True)
+        data, row = datasets.load(name, arguments.data), results.get(name, {})
+        if not row or "layers" in (arguments.only or ("layers",)):
+            row = own(name, data, arguments.data) | {key: row[key] for key in RIVALS if key in row}
         results[name] = row
         write_results(arguments.out, results)
+        seconds = row["layers"][-1]["seconds"]
+        for method in [m for m in RIVALS if m in (arguments.only or RIVALS)]:
+            longer = method == "FNO" and name in arguments.longer
+            row[method] = []
+            for t in (seconds, LONGER * seconds) if longer else (seconds,):
+                row[method].append({"seconds": t, "error": rival(RIVALS[method], data, t)})
+                print(f"{name:<26}{method} {row[method][-1]}", flush=True)
+                write_results(arguments.out, results)
 
 
 if __name__ == "__main__":

@@ -45,13 +45,17 @@ def error_bars():
     )
 
 
+def layers_page():
+    return fill_page("docs/layers.md", layers=tables.layers(), resolution=tables.resolution())
+
+
 PAGES = {
     "README.md": readme,
     "docs/paper/report.md": lambda: markdown(paper_results(), CAPTIONS),
     "docs/paper/where-we-differ.md": lambda: differences(paper_results()),
     "docs/peers.md": peers.peers_page,
     "docs/inference.md": peers.inference_page,
-    "docs/layers.md": lambda: fill_page("docs/layers.md", layers=tables.layers()),
+    "docs/layers.md": layers_page,
     "docs/error-bars.md": error_bars,
     "docs/method.md": lambda: fill_page("docs/method.md", small=tables.few_functions()),
     "docs/next-simulation.md": lambda: fill_page("docs/next-simulation.md", suggest=tables.suggest()),

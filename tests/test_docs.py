@@ -183,6 +183,9 @@ def test_the_committed_layers_show_what_we_claim():
     for name, row in found.items():
         assert row["expected"] == pytest.approx(row["layers"][-1]["error"], rel=0.15), name
     assert len(found["burgers_steps"]["rollout"]) == 20
+    for which, row in load_results("resolution").items():
+        assert abs(row["correlation"]) < 0.1, which  # of successive draws
+        assert 0 < row["ours - optimum"] < 0.001, which
 
 
 def test_the_committed_suggestions_show_what_we_claim():

@@ -101,12 +101,14 @@ def layers():
             ax.loglog(seconds, [100 * error for error in errors], style, label=label, markersize=5)
         ax.set(title=tables.LAYERS_TITLES[name], xlabel="seconds on 2 cores", ylabel="error in %")
         for axis in (ax.xaxis, ax.yaxis):
-            _plain_log_ticks(axis, (1, 3))
+            _plain_log_ticks(axis)
     axes[0].legend(frameon=False)
-    steps = results["burgers_steps"]["rollout"]
-    axes[-1].plot(range(1, len(steps) + 1), [100 * error for error in steps], "o-", markersize=4)
+    ax, steps = axes[len(results)], results["burgers_steps"]["rollout"]
+    ax.plot(range(1, len(steps) + 1), [100 * error for error in steps], "o-", markersize=4)
     title = "Burgers, rollout of the step"
-    axes[-1].set(title=title, xlabel="steps of 0.05", ylabel="error in %", ylim=(0, None))
+    ax.set(title=title, xlabel="steps of 0.05", ylabel="error in %", ylim=(0, None))
+    for ax in axes[len(results) + 1 :]:
+        ax.remove()
     _open_spines(axes)
     save_figure(figure, "layers.png")
 
@@ -122,7 +124,7 @@ def suggest():
                 label = f"{model}, {selection}"
                 ax.semilogy(models[model]["sizes"], errors, style, color=colour, label=label, markersize=4)
         ax.set(title=f"{tables.SUGGEST_TITLES[name]}, {pool} pool", xlabel="simulations")
-        _plain_log_ticks(ax.yaxis, (1, 2, 5) if np.ptp(np.log10(ax.get_ylim())) < 2 else (1,))
+        _plain_log_ticks(ax.yaxis)
     _open_spines(axes.ravel())
     for ax in axes[:, 0]:
         ax.set_ylabel("error in %")
@@ -203,8 +205,10 @@ def heating():
             os.chdir(working_folder)
 
 
-def _plain_log_ticks(axis, multiples):
-    """Label a logarithmic axis at these multiples of the powers of ten, as plain numbers."""
+def _plain_log_ticks(axis):
+    """Label a logarithmic axis with plain numbers: the fewer decades it spans, the more of them."""
+    decades = np.ptp(np.log10(axis.get_view_interval()))
+    multiples = range(1, 10) if decades < 0.4 else (1, 2, 5) if decades < 2 else (1,)
     axis.set_major_locator(LogLocator(subs=multiples))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -68,6 +68,18 @@ def _trained(runs):
     return f"{percent(runs[0]['error'])} in {runs[0]['seconds']:.0f} s" if runs else "-"
 
 
+def resolution():
+    """The best possible error on two-valued Darcy flow, and that of layers, for each test set (layers.md)."""
+    columns = ("test set", "best possible", "layers", "difference", "best possible, other fields")
+    columns += ("layers, other fields", "best possible, if values were known")
+    names = ("optimum", "ours", "ours - optimum", "optimum, new fields", "ours, new fields", "values known")
+    rows = [
+        (which, *(f"{100 * row[name]:.2f} ± {100 * row[f'standard error, {name}']:.2f} %" for name in names))
+        for which, row in load_results("resolution").items()
+    ]
+    return markdown_table(columns, rows)
+
+
 def bands_results():
     """Return the rows of benchmarks/bands.py by (data set, with layers)."""
     results = {}
