@@ -11,11 +11,14 @@ from sklearn.base import BaseEstimator
 
 from elmonet.checks import coordinates, finite, functions, owned, plain, require_same_grid
 from elmonet.description import Graph, Port
-from elmonet.errors import InputError
-from elmonet.forms.parts import InputPart, are_numbers, column_sizes, find_parts, whole
-from elmonet.forms.transforms import Affine, extreme_exponents, standardise
+from elmonet.errors import InputError, NumericsWarning, warn
+from elmonet.forms.parts import MAX_NUMBERS, InputPart, are_numbers, column_sizes, find_parts, whole
+from elmonet.forms.transforms import Affine, extreme_exponents, is_rounding, of_order_one, standardise
 from elmonet.interpolation import as_grid
 from elmonet.linalg import product
+
+_FUNCTION = 4  # columns of one size that make the values of a function
+_ONE_SIZE = 1e3  # ratio of the largest and the smallest of them, below which they have one size
 
 
 @dataclass(frozen=True)
@@ -329,6 +332,8 @@ def find_inputs(
     form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
     form = replace(form, numbers=form.names is None and are_numbers(rows))
     form = replace(form, exponents=extreme_exponents(rows, form.compared))
+    if form.names is None and rows.ndim == 2:
+        _warn_of_rounding(rows, form)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
         points = owned(points, sensors)
@@ -337,6 +342,27 @@ def find_inputs(
         points = None
     form = form.on_grid_of(points)
     return form, form.arranged(rows)
+
+
+def _warn_of_rounding(rows: np.ndarray, form: InputForm) -> None:
+    """Warn of columns that vary, but by no more than the rounding of other columns (N, m), unlike a function.
+
+    A function has values of 1e-17 where it is zero, beside others of one size.
+    """
+    if not 1 < rows.shape[1] <= MAX_NUMBERS:
+        return
+    scaled = of_order_one(rows, form.compared)
+    lost = is_rounding(np.std(scaled, axis=0), rows.dtype) & (np.ptp(rows, axis=0) > 0)
+    others = np.abs(rows[:, ~lost]).max(axis=0)
+    others = others[others > 0]
+    if lost.any() and not (len(others) >= _FUNCTION and others.max() < _ONE_SIZE * others.min()):
+        k = int(np.argmax(lost))
+        warn(
+            f"column {k} of X varies by {np.ptp(rows[:, k]):.1e} beside values of {np.abs(rows).max():.1e}: "
+            "this counts as rounding, and the column as constant. If it is a quantity of its own, give each "
+            "quantity by name: X={'a': ..., 'b': ...}.",
+            NumericsWarning,
+        )
 
 
 def rows_of(X: Any, rows: Any) -> Any:
