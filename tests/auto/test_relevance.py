@@ -168,9 +168,7 @@ def test_no_logarithm_of_an_input_that_is_zero_in_a_function_outside_the_sample(
     assert any(any(part.logarithm for part in t.parts or ()) for t in transforms(few))
     assert not any(any(part.logarithm for part in t.parts or ()) for t in transforms(few, every=training))
     assert any(part.logarithm for part in learn_parts(few, base, parts).transform.parts)
-    assert not any(
-        part.logarithm for part in learn_parts(few, base, parts, every=training.X).transform.parts
-    )
+    assert not any(part.logarithm for part in learn_parts(few, base, parts, every=training.X).transform.parts)
 
 
 def test_folds_without_the_level_zero_of_a_grid():

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from elmonet.checks import coordinates, finite, functions, owned, plain, require_same_grid
 from elmonet.description import Graph, Port
 from elmonet.errors import InputError, NumericsWarning, warn
+from elmonet.forms.axis_labels import AxisLabels, axis_labels, require_same_axes
 from elmonet.forms.parts import MAX_NUMBERS, InputPart, are_numbers, column_sizes, find_parts, whole
 from elmonet.forms.transforms import Affine, extreme_exponents, is_rounding, of_order_one, standardise
 from elmonet.interpolation import as_grid
@@ -39,6 +40,7 @@ class InputForm:
     exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
         have no room; 0 for the others. None if there are no such values.
     numbers : whether a single array holds numbers, each in a unit of its own, and not values of a function.
+    axes : names and coordinates of the axes of an ``xarray.DataArray``; None for other inputs.
     """
 
     given: tuple[int, ...]
@@ -53,9 +55,11 @@ class InputForm:
     exponents: np.ndarray | None = None
     metric: np.ndarray | None = None
     numbers: bool = False
+    axes: AxisLabels | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
+        require_same_axes(self.axes, X)
         return self.arranged(functions(estimator, self._packed(X), reset=False))
 
     def one_case(self, X: Any) -> Any:
@@ -329,7 +333,7 @@ def find_inputs(
     rows = functions(seen, form._packed(X), reset=True)
     columns = getattr(seen, "feature_names_in_", None)
     columns = None if columns is None else tuple(map(str, columns))
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns, axes=axis_labels(X))
     form = replace(form, numbers=form.names is None and are_numbers(rows))
     form = replace(form, exponents=extreme_exponents(rows, form.compared))
     if form.names is None and rows.ndim == 2:
