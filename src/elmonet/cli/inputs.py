@@ -22,7 +22,6 @@ from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural
 
-
 _MOST_AXES = 3  # of the space that coordinates are in
 
 
