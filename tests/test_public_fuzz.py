@@ -149,8 +149,7 @@ def arrays(draw, rng, shape, *, units):
             A = A + np.abs(A).max() * 10.0 ** draw(st.integers(0, 8 if kind == "float64" else 3))
     A = A > 0 if kind == "bool" else A.astype(kind)
     layout = draw(st.sampled_from(sorted(LAYOUTS)))
-    # Python's numbers are in double precision, and so is what arrays of other bytes are converted to.
-    keeps = kind.startswith("float") and layout not in ("lists", "other bytes")
+    keeps = kind.startswith("float") and layout != "lists"  # Python's numbers are in double precision
     return A, LAYOUTS[layout], A.dtype if keeps else np.dtype(float)
 
 

@@ -101,7 +101,7 @@ def _columns_without_numbers(table: Any) -> list[str]:
 
 
 def plain(array: Any) -> Any:
-    """Convert PyTorch tensors and masked arrays to NumPy arrays; return anything else unchanged.
+    """Convert PyTorch tensors and masked arrays to NumPy arrays of native bytes; return others unchanged.
 
     Masked values become NaN: missing.
     """
@@ -116,6 +116,8 @@ def plain(array: Any) -> Any:
         if not np.ma.getmaskarray(array).any():
             return array.data
         return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))  # so that single precision stays that
     if isinstance(array, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in array):
         return [plain(part) for part in array]
     return array
@@ -181,7 +183,11 @@ def coordinates(points: Any, *, dimension: int | None = None) -> np.ndarray:
     """Return points as a finite float64 array (M, d); (M,) is taken as (M, 1)."""
     points = plain(points)
     _numeric(points, "points")
-    points = np.asarray(points, dtype=np.float64)
+    try:
+        points = np.asarray(points, dtype=np.float64)
+    except TypeError:
+        came = type(points).__name__
+        raise InputError(f"points must be an array (M, d), one point per row; got a {came}.") from None
     if points.ndim == 1 and dimension in (None, 1):
         points = points[:, None]
     if points.ndim != 2 or points.size == 0:

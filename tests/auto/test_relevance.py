@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elmonet import AutoELMDeepONet, ELMDeepONet, load, relative_l2
-from elmonet.auto.candidates import Candidate, Transform
+from elmonet.auto.candidates import Candidate, Transform, transforms
 from elmonet.auto.relevance import learn_parts, loo_objective
 from elmonet.auto.search import Search
 from elmonet.features import InfiniteWidth
@@ -148,3 +148,33 @@ def test_a_metric_finds_the_directions_that_matter():
     assert 0.7 < median / np.median(errors) < 1.4
     plain = [ELMDeepONet(InfiniteWidth("rbf", scale)).fit(u, s, points=POINTS) for scale in (0.1, 0.3, 1.0)]
     assert np.mean(errors) < 0.5 * min(relative_l2(other.predict(new), truth) for other in plain)
+
+
+def zero_once(n):
+    """Positive numbers over decades, except a zero in one function."""
+    rng = np.random.default_rng(0)
+    u = np.stack([10 ** (3 * rng.random(n)), 0.1 + 0.9 * rng.random(n)], axis=1)
+    u[-1, 0] = 0.0
+    return u, np.sin(3 * POINTS * np.log1p(u[:, :1])) + u[:, 1:] * POINTS
+
+
+@pytest.mark.parametrize("of_functions", [False, True])
+def test_no_logarithm_of_an_input_that_is_zero_in_a_function_outside_the_sample(of_functions):
+    u, s = zero_once(60)
+    u = u[:, :1] * np.linspace(0.5, 1, 9) if of_functions else u
+    training = understand(AutoELMDeepONet(), u, s + 2, POINTS)
+    few = training.of(np.arange(59))
+    parts, base = training.inputs.found_parts(training.X), Transform(False, True)
+    assert any(any(part.logarithm for part in t.parts or ()) for t in transforms(few))
+    assert not any(any(part.logarithm for part in t.parts or ()) for t in transforms(few, every=training))
+    assert any(part.logarithm for part in learn_parts(few, base, parts).transform.parts)
+    assert not any(part.logarithm for part in learn_parts(few, base, parts, every=training.X).transform.parts)
+
+
+def test_folds_without_the_level_zero_of_a_grid():
+    rng = np.random.default_rng([0, 36, 777])
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 12)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    u = rng.permutation(grid)[:36]
+    s = 1 / (1 + ((np.linspace(0, 1, 120) - u[:, :1]) / (0.08 + 0.5 * u[:, 1:])) ** 2)
+    model = AutoELMDeepONet(layers=0, random_state=0).fit(u, s, points=np.linspace(0, 1, 120))
+    assert np.isfinite(model.predict(u)).all()

@@ -55,7 +55,8 @@ def desk(tmp_path_factory):
     save("ragged", u=np.array([row[: 50 + i] for i, row in enumerate(u)], dtype=object), s=s, points=points)
     save("strange", first=u, second=s)
     save("words", u=np.array(["a", "b"]), s=np.array(["c", "d"]))
-    save("complex", u=u * 1j, s=s, points=points)
+    save("complex", u=u + 1j, s=s, points=points)
+    save("columns", u=u.T, s=s[:, ::3].T, points=points[::3])
     for name, rows in (("gaps", (u, _holed(s))), ("holes", (_holed(u), s))):
         save(name, u=rows[0], s=rows[1], points=points)
     save("none")

@@ -25,7 +25,11 @@ def test_missing_points():
     np.testing.assert_array_equal(missing, GRID[np.sort(kept[34:])])
     with_constant = np.column_stack([GRID[kept[:34]], np.ones(34)])
     np.testing.assert_array_equal(missing_points(with_constant)[:, :2], missing)
-    for others in (GRID, GRID[kept[:20]], np.random.default_rng(0).random((34, 2)), LEVELS[:, None]):
+    third = GRID[kept[:16]]  # without one level of the second number
+    levels = np.flatnonzero(np.isin(GRID[:, 1], third[:, 1]))
+    np.testing.assert_array_equal(missing_points(third), GRID[np.setdiff1d(levels, kept[:16])])
+    diagonal = np.column_stack([LEVELS, LEVELS[::-1]])
+    for others in (GRID, diagonal, np.random.default_rng(0).random((34, 2)), LEVELS[:, None]):
         assert missing_points(others) is None
     assert missing_points(np.zeros((4, 3, 3))) is None
 

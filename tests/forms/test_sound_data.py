@@ -479,6 +479,31 @@ def test_rounding_at_the_boundary_of_a_function_is_no_number():
     np.testing.assert_array_equal(model.inputs_.scale.scale[[-1]] > 0.1, [True])  # of the function, not 1e-16
 
 
+def few_correlated_numbers(units, level):
+    """Four numbers of 12 functions, whose neighbours are correlated by chance, and a linear operator."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(17, 4))
+    return (level + u) * units, u @ rng.normal(size=(4, 3)), np.arange(3.0)
+
+
+def test_small_numbers_with_digits_of_their_own_are_no_rounding_of_large_ones():
+    """3e-4 +- 3e-7 beside 3e9 +- 3e6, of few functions: neighbours are correlated by chance."""
+    u, s, x = few_correlated_numbers([3e-3, 3e-7, 3e5, 3e6], 1e3)
+    model = ELMDeepONet(Linear(), solver=Ridge(1e-10)).fit(u[:12], s[:12], points=x)
+    assert not model.inputs_.numbers
+    assert relative_l2(model.predict(u[12:]), s[12:]) < 1e-8
+
+
+def test_a_column_that_may_be_rounding_of_others_is_named():
+    u, s, x = few_correlated_numbers([1.0, 1e-7, 1e8, 1e9], 0.0)
+    with pytest.warns(NumericsWarning, match=r"column 1 of X varies by 2.\de-07 .* by name"):
+        ELMDeepONet(Linear(), solver=Ridge(1e-10)).fit(u[:12], s[:12], points=x)
+    named = {str(i): column for i, column in enumerate(u.T)}
+    model = ELMDeepONet(Linear(), solver=Ridge(1e-10))
+    model.fit({k: v[:12] for k, v in named.items()}, s[:12], points=x)
+    assert relative_l2(model.predict({k: v[12:] for k, v in named.items()}), s[12:]) < 1e-8
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_components_far_from_zero_are_found_at_once_or_by_all_functions(seed):
     """With weights, even equal ones, there is no quick look at some functions."""

@@ -147,16 +147,19 @@ def transforms(
     training: Training,
     log_inputs: bool | Mapping[str, bool] | None = None,
     log_outputs: bool | None = None,
+    every: Training | None = None,
 ) -> list[Transform]:
     """Return the transforms to begin with.
 
-    Logarithms are tried as given; None: with and without them, where the data allow it.
+    Logarithms are tried as given; None: with and without them, where `every` function that the model will
+    see, by default those of `training`, allows it.
     """
-    zero = (training.y == 0).all(axis=0)
-    positive = bool((training.y[:, ~zero] > 0).all()) and not zero.all() and not training.outputs.components
+    every = training if every is None else every
+    zero = (every.y == 0).all(axis=0)
+    positive = bool((every.y[:, ~zero] > 0).all()) and not zero.all() and not training.outputs.components
     parts = training.inputs.whole_parts()
     inputs = [parts_of_settings(None, log_inputs or False, parts)]
-    if log_inputs is None and positive_by_nature(training.X):
+    if log_inputs is None and positive_by_nature(every.X):
         inputs.append(parts_of_settings(None, True, parts))
     outputs = [bool(log_outputs)]
     if log_outputs is None and positive:

@@ -90,6 +90,10 @@ class InMemory:
         """Return some functions, by their indices, as training data."""
         return self.all.of(functions)
 
+    def every(self, functions: np.ndarray, X: np.ndarray, y: np.ndarray) -> Training:
+        """Return all functions that are known."""
+        return self.all
+
     def record(self, rows: np.ndarray, Z: np.ndarray, inputs: InputForm) -> TrainingRecord:
         """Return a record of all inputs, seen as `inputs` does."""
         return TrainingRecord.of(self.all.X, inputs.seen(self.all.X))
@@ -117,6 +121,8 @@ class Stored:
     def training(self, functions: np.ndarray, X: np.ndarray, y: np.ndarray) -> Training:
         """Return functions X and y of the sample as training data."""
         return understand(self.estimator, X, y, self.points, sensors=self.sensors)
+
+    every = training
 
     def record(self, rows: np.ndarray, Z: np.ndarray, inputs: InputForm) -> TrainingRecord:
         """Return a record of the sample's inputs; which functions were among the others is not known."""
@@ -162,6 +168,7 @@ class LargeFit:
         self.held_out_functions, self.sampled_functions = chosen[self.held], chosen[self.rest]
         own = self.rest[:_SEARCHED]
         searched = data.training(chosen[own], self.X[own], self.y[own])
+        settings = settings | {"every": data.every(chosen, self.X, self.y)}
         share = None if budget is None else _SEARCH_TIME * budget
         self.search = Search(
             searched, seed=seed, time_budget=share, progress=self._part(0.0, 0.3), **settings

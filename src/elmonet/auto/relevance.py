@@ -73,6 +73,7 @@ def learn_parts(
     parts: Sequence[InputPart],
     fixed: Sequence[str] = (),
     until: float = np.inf,
+    every: np.ndarray | None = None,
 ) -> Relevance:
     """Choose for every part how the branch sees it, and its scale, by exact leave-one-out.
 
@@ -83,10 +84,13 @@ def learn_parts(
     parts : the parts of the inputs.
     fixed : names of parts whose transform stays.
     until : time, of `perf_counter`, after which no other transform is tried.
+    every : inputs (n, ...) that the transforms must take, such as functions left out of `training`; by
+        default those of `training`.
     """
     some = training.of(np.arange(min(len(training.X), _MOST_FUNCTIONS)))
     ends = np.cumsum([part.size for part in parts])
-    columns = np.split(some.X.reshape(len(some.X), -1), ends[:-1], axis=1)
+    every = training.X if every is None else every
+    columns = np.split(every.reshape(len(every), -1), ends[:-1], axis=1)
     whole = base.parts or training.inputs.whole_parts()
     logarithms = np.repeat([part.logarithm for part in whole], [part.size for part in whole])[ends - 1]
     first = []

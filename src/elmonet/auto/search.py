@@ -95,6 +95,7 @@ class Search:
     n_jobs : candidates that are tried at the same time, in threads.
     progress : called as ``progress(what, done, total)``, or None.
     log_inputs, log_outputs : whether logarithms are taken; None: both are tried.
+    every : all functions that transforms must take, where `training` is a sample of them.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class Search:
         progress: Callable[[str, float, float], None] | None,
         log_inputs: bool | Mapping[str, bool] | None = None,
         log_outputs: bool | None = None,
+        every: Training | None = None,
     ):
         self.training, self.X, self.y = training, training.X, training.y
         self.seed, self.n_jobs = seed, n_jobs
@@ -114,7 +116,8 @@ class Search:
         self.deadline = np.inf if time_budget is None else perf_counter() + time_budget
         self.rounds = _rounds(len(self.X))
         self.order = np.random.default_rng(seed).permutation(len(self.X))
-        self.transforms = transforms(training, log_inputs, log_outputs)
+        self.transforms = transforms(training, log_inputs, log_outputs, every)
+        self._every = training.X if every is None else every.X
         self.parts = training.inputs.found_parts(training.X)
         self.checked: HeldOut | None = None  # errors of functions left out of all that was learned
         self._fixed = _fixed_parts(self.parts, log_inputs)
@@ -286,7 +289,8 @@ class Search:
                 return
             self._report("learning the scale of each part of the inputs", 0.05, 1.0)
             until = perf_counter() + _LEARNING_SHARE * (self.deadline - perf_counter())
-            learn = partial(learn_parts, base=base, parts=self.parts, fixed=self._fixed, until=until)
+            fixed: dict[str, Any] = {"parts": self.parts, "fixed": self._fixed, "every": self._every}
+            learn = partial(learn_parts, base=base, until=until, **fixed)
             self._try_learned(learn, functions)
 
     def _learn_metric(self, functions: int) -> None:

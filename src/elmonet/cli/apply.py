@@ -108,6 +108,7 @@ def invert(
 
     elmonet invert operator.elmonet measured.csv --noise 0.02 --points where.csv
     """
+    from elmonet.cli.inputs import real_numbers
     from elmonet.data.formats import open_arrays
     from elmonet.data.lazy import load
     from elmonet.data.write import write_data
@@ -118,7 +119,7 @@ def invert(
         require_data_place(out, model, data, table=False)
     printer = console.Printer(json)
     with open_arrays(data) as arrays:
-        found: dict[str, Any] = {name: np.asarray(load(array), float) for name, array in arrays.items()}
+        found: dict[str, Any] = {name: real_numbers(load(array), name) for name, array in arrays.items()}
     names = fitted.outputs_.names
     if names is not None:
         measured: Any = {name: values for name, values in found.items() if name in names}

@@ -22,6 +22,8 @@ from elmonet.errors import InputError
 from elmonet.forms.inputs import count_of
 from elmonet.summary import plural
 
+_MOST_AXES = 3  # of the space that coordinates are in
+
 
 def read_functions(
     printer: Printer, path: Path | Runs, options: dict[str, Any]
@@ -50,6 +52,14 @@ def named_outputs(data: Any, s: Any) -> Any:
     if data.components is None or not hasattr(s, "shape"):
         return s
     return {name: s[..., i] for i, name in enumerate(data.components)}
+
+
+def real_numbers(array: Any, name: str) -> np.ndarray:
+    """Return an array of a file in double precision, or raise `InputError` for complex numbers."""
+    array = np.asarray(array)
+    if array.dtype.kind == "c":
+        raise InputError(f"{name}: these are complex numbers. Give real and imaginary parts as two arrays.")
+    return array.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
             return _several_inputs(model, path, found, given, why)
         columns = model.file_names_.get("input")
         if not given and isinstance(columns, list) and all(name in found for name in columns):
-            u = side_by_side({name: np.asarray(load(found[name]), float) for name in columns})
+            u = side_by_side({name: real_numbers(load(found[name]), name) for name in columns})
             if _fits(model, u):  # numbers of a table, fitted side by side
                 u, said = _in_model_shape(model, u), f"input functions: {', '.join(columns)}"
                 return InputFunctions(u, said, why_no_truth=why)
@@ -131,6 +141,10 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
             others = f", but {shapes_in_words(candidates)}" if candidates else ""
             advice = "Sample the functions at the sensors of the training functions."
             single = [name for name, array in candidates.items() if tuple(array.shape) == model.input_shape_]
+            turned = [n for n, A in candidates.items() if tuple(A.shape[:-1]) == model.input_shape_]
+            turned = [n for n in turned if candidates[n].shape[-1] > _MOST_AXES]  # others hold coordinates
+            if turned:
+                advice = f"If each column of {turned[0]} is a function: --transpose."
             if single:
                 advice = f"It is one function: save it as a row, {single[0]}[None]."
             raise InputError(
@@ -141,7 +155,7 @@ def read_inputs(model: Any, path: Path | Runs, **options: Any) -> InputFunctions
                     else f"there is none{others}. {advice}"
                 )
             )
-        u = _in_model_shape(model, np.asarray(load(found[fitting[0]]), float))
+        u = _in_model_shape(model, real_numbers(load(found[fitting[0]]), fitting[0]))
         return InputFunctions(u, f"input functions: {fitting[0]} {u.shape}", why_no_truth=why)
 
 
@@ -219,7 +233,7 @@ def _several_inputs(
             f"the model takes {len(wanted)} input functions, {', '.join(wanted)}; {str(path)!r} has "
             f"{', '.join(arrays)}{named}. Name them in this order: {options}."
         )
-    u = {name: np.asarray(load(arrays[chosen[name]]), float) for name in wanted}
+    u = {name: real_numbers(load(arrays[chosen[name]]), name) for name in wanted}
     if len({len(part) for part in u.values()}) > 1:
         raise InputError(
             f"all inputs must have the same number of rows, one for each function; got {_shape_of(u)}."
@@ -252,7 +266,7 @@ def _in_model_shape(model: Any, u: Any) -> Any:
     if isinstance(u, dict):
         names = {name.lower(): name for name in model.inputs_.names}
         return {names[name.lower()]: part for name, part in u.items()}
-    return np.asarray(u, float).reshape(len(u), *model.input_shape_)
+    return real_numbers(u, "the input functions").reshape(len(u), *model.input_shape_)
 
 
 def _shape_of(u: Any) -> str:
@@ -293,9 +307,9 @@ def points_from(model: Any, given: str, path: Path | Runs, max_size: str | None)
     """Read the points to predict at: from a file, or by the name of an array in the file of functions."""
     with open_source(given if Path(given).exists() else path, max_size) as arrays:
         if Path(given).exists():
-            found = [np.asarray(load(array), float) for array in arrays.values()]
+            found = [real_numbers(load(array), name) for name, array in arrays.items()]
         elif given in arrays:
-            found = [np.asarray(load(arrays[given]), float)]
+            found = [real_numbers(load(arrays[given]), given)]
         else:
             raise InputError(
                 f"--points {given}: there is no such file, and no such array in {str(path)!r}. There are: "

@@ -408,9 +408,11 @@ def _check_count(u: np.ndarray, s: Any, u_name: str, s_name: str) -> None:
                 f"{s_name} names function {s.n_functions - 1}, but {u_name} has {len(u)}, from 0."
             )
     elif len(u) != len(s):
+        columns = np.ndim(u) > 1 and np.ndim(s) > 1 and np.shape(u)[-1] == np.shape(s)[-1]
+        turned = " Where each column is a function: --transpose, transpose=True." if columns else ""
         raise InputError(
             f"{u_name} and {s_name} must hold the same number of functions, got {len(u)} and {len(s)}. Row i "
-            f"of {s_name} is the output of row i of {u_name}."
+            f"of {s_name} is the output of row i of {u_name}.{turned}"
         )
 
 

@@ -26,11 +26,11 @@ from elmonet.estimators.rollout import rollout
 from elmonet.fitting.fitted import FittedModel
 from elmonet.fitting.streamed import predict_dask
 from elmonet.fitting.suspects import Suspects
+from elmonet.forms.axis_labels import require_paired
 from elmonet.forms.components import r2_of
 from elmonet.forms.groups import find_groups, given_groups
 from elmonet.forms.inputs import InputForm, count_of
 from elmonet.forms.outputs import OutputForm
-from elmonet.forms.training import require_same_index
 from elmonet.inversion import Posterior
 from elmonet.parts import NotFittedError
 from elmonet.prior import Prior
@@ -282,7 +282,7 @@ class OperatorEstimator(RegressorMixin, MultiOutputMixin, BaseEstimator):
         -------
         score : 1 for perfect predictions, 0 for those of the mean.
         """
-        require_same_index(X, y)
+        require_paired(X, y)
         return r2_of(self.predict(X), y, sample_weight)
 
     # Error bars

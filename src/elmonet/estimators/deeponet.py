@@ -25,6 +25,7 @@ from elmonet.fitting.in_memory import Reused, fit_training
 from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import FitSettings
 from elmonet.fitting.streamed import BlockFit, fit_stored
+from elmonet.forms.axis_labels import require_paired
 from elmonet.forms.components import by_name
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import ScatteredForm
@@ -33,7 +34,6 @@ from elmonet.forms.training import (
     Training,
     place_points,
     points_once,
-    require_same_index,
     understand,
     unpacked_data,
 )
@@ -260,7 +260,7 @@ class ELMDeepONet(OperatorEstimator):
             )
         inputs = fit.block_features.inputs
         rows = inputs.rows(self, X if sensors is None else inputs.at_sensors(X, sensors))
-        require_same_index(X, y)
+        require_paired(X, y)
         y = outputs(by_name(y, form.names), len(rows), gaps=form.kept is not None)
         if y.shape[1:] != form.shape:
             raise InputError(

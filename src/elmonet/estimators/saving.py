@@ -18,6 +18,7 @@ from elmonet.fitting.operator import Operator
 from elmonet.fitting.prepare import solver_or_default
 from elmonet.fitting.recipe import build, describe, describe_map, restore_map
 from elmonet.fitting.streamed import BlockFit
+from elmonet.forms.axis_labels import restored_axes
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.outputs import OutputForm, ScatteredForm
 from elmonet.forms.parts import parts_of_settings, restored_parts
@@ -157,7 +158,7 @@ def inputs_to_store(form: InputForm, arrays: dict[str, np.ndarray]) -> dict[str,
     arrays_of_form = {name: getattr(form, name) for name in ("order", "sensors", "exponents", "metric")}
     _keep(arrays, "inputs", **arrays_of_form)
     _keep_affine(arrays, "inputs", form.scale)
-    names = ("given", "shape", "names", "shapes", "columns", "numbers")
+    names = ("given", "shape", "names", "shapes", "columns", "numbers", "axes")
     parts = None if form.parts is None else [part.to_json() for part in form.parts]
     return {name: getattr(form, name) for name in names} | {"parts": parts}
 
@@ -178,6 +179,7 @@ def restored_inputs(record: dict[str, Any], arrays: dict[str, np.ndarray]) -> In
         arrays.get("inputs.exponents"),
         arrays.get("inputs.metric"),
         bool(record.get("numbers")),
+        restored_axes(record.get("axes")),
     )
     older = bool(record.get("logarithms"))  # of files of 0.1 and 0.2
     return replace(form, parts=parts_of_settings(None, True, form.whole_parts())) if older else form

@@ -17,7 +17,7 @@ from elmonet.summary import Fact, percent, plural
 if TYPE_CHECKING:
     from elmonet.fitting.fitted_operator import FittedOperator
 
-_MOST_OF_GRID = 0.5  # part of the points of a grid, from which on inputs are taken for a part of it
+_PART_OF_GRID = 0.2  # part of the points of a grid, from which on inputs are a part of it (coverage.py)
 
 
 class RestOfGrid(NamedTuple):
@@ -45,7 +45,7 @@ def missing_points(X: np.ndarray) -> np.ndarray | None:
     levels = [np.unique(column) for column in X.T]
     size = float(np.prod([float(len(own)) for own in levels]))
     known = np.unique(X, axis=0)
-    if sum(len(own) > 1 for own in levels) < 2 or not _MOST_OF_GRID * size <= len(known) < size:
+    if sum(len(own) > 1 for own in levels) < 2 or not _PART_OF_GRID * size <= len(known) < size:
         return None
     grid = np.stack(np.meshgrid(*levels, indexing="ij"), axis=-1).reshape(-1, len(levels))
     every, count = np.unique(np.concatenate([grid, known]), axis=0, return_counts=True)

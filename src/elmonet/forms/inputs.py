@@ -11,11 +11,15 @@ from sklearn.base import BaseEstimator
 
 from elmonet.checks import coordinates, finite, functions, owned, plain, require_same_grid
 from elmonet.description import Graph, Port
-from elmonet.errors import InputError
-from elmonet.forms.parts import InputPart, are_numbers, column_sizes, find_parts, whole
-from elmonet.forms.transforms import Affine, extreme_exponents, standardise
+from elmonet.errors import InputError, NumericsWarning, warn
+from elmonet.forms.axis_labels import AxisLabels, axis_labels, require_same_axes
+from elmonet.forms.parts import MAX_NUMBERS, InputPart, are_numbers, column_sizes, find_parts, whole
+from elmonet.forms.transforms import Affine, extreme_exponents, is_rounding, of_order_one, standardise
 from elmonet.interpolation import as_grid
 from elmonet.linalg import product
+
+_FUNCTION = 4  # columns of one size that make the values of a function
+_ONE_SIZE = 1e3  # ratio of the largest and the smallest of them, below which they have one size
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class InputForm:
     exponents : (*given), powers of two that are the units of values beyond 1e60 or below 1e-60, whose squares
         have no room; 0 for the others. None if there are no such values.
     numbers : whether a single array holds numbers, each in a unit of its own, and not values of a function.
+    axes : names and coordinates of the axes of an ``xarray.DataArray``; None for other inputs.
     """
 
     given: tuple[int, ...]
@@ -50,9 +55,11 @@ class InputForm:
     exponents: np.ndarray | None = None
     metric: np.ndarray | None = None
     numbers: bool = False
+    axes: AxisLabels | None = None
 
     def rows(self, estimator: Any, X: Any) -> np.ndarray:
         """Check the user's input functions and return them as rows (N, *shape)."""
+        require_same_axes(self.axes, X)
         return self.arranged(functions(estimator, self._packed(X), reset=False))
 
     def one_case(self, X: Any) -> Any:
@@ -326,9 +333,11 @@ def find_inputs(
     rows = functions(seen, form._packed(X), reset=True)
     columns = getattr(seen, "feature_names_in_", None)
     columns = None if columns is None else tuple(map(str, columns))
-    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns)
+    form = replace(form, given=rows.shape[1:], shape=rows.shape[1:], columns=columns, axes=axis_labels(X))
     form = replace(form, numbers=form.names is None and are_numbers(rows))
     form = replace(form, exponents=extreme_exponents(rows, form.compared))
+    if form.names is None and rows.ndim == 2:
+        _warn_of_rounding(rows, form)
     if sensors is not None:
         points = _checked_sensors(sensors, form, len(rows))
         points = owned(points, sensors)
@@ -337,6 +346,27 @@ def find_inputs(
         points = None
     form = form.on_grid_of(points)
     return form, form.arranged(rows)
+
+
+def _warn_of_rounding(rows: np.ndarray, form: InputForm) -> None:
+    """Warn of columns that vary, but by no more than the rounding of other columns (N, m), unlike a function.
+
+    A function has values of 1e-17 where it is zero, beside others of one size.
+    """
+    if not 1 < rows.shape[1] <= MAX_NUMBERS:
+        return
+    scaled = of_order_one(rows, form.compared)
+    lost = is_rounding(np.std(scaled, axis=0), rows.dtype) & (np.ptp(rows, axis=0) > 0)
+    others = np.abs(rows[:, ~lost]).max(axis=0)
+    others = others[others > 0]
+    if lost.any() and not (len(others) >= _FUNCTION and others.max() < _ONE_SIZE * others.min()):
+        k = int(np.argmax(lost))
+        warn(
+            f"column {k} of X varies by {np.ptp(rows[:, k]):.1e} beside values of {np.abs(rows).max():.1e}: "
+            "this counts as rounding, and the column as constant. If it is a quantity of its own, give each "
+            "quantity by name: X={'a': ..., 'b': ...}.",
+            NumericsWarning,
+        )
 
 
 def rows_of(X: Any, rows: Any) -> Any:

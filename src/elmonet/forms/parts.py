@@ -13,7 +13,7 @@ import numpy as np
 from elmonet.description import Graph
 from elmonet.errors import InputError
 
-_MAX_NUMBERS = 32  # numbers in one array that are told apart
+MAX_NUMBERS = 32  # numbers in one array that are told apart
 _MIN_FUNCTIONS = 8  # below which correlations of neighbouring columns say nothing
 _NEIGHBOURS = 0.5  # correlation of neighbouring sensors of one function, at least
 _SHORT = 8  # sensors of a function that lies side by side with numbers, at least
@@ -220,7 +220,7 @@ def find_parts(
 
 def are_numbers(X: np.ndarray) -> bool:
     """Return whether an array X (N, ...) holds a few numbers side by side, not values of a function."""
-    if X.ndim != 2 or not 1 < X.shape[1] <= _MAX_NUMBERS:
+    if X.ndim != 2 or not 1 < X.shape[1] <= MAX_NUMBERS:
         return False
     varying = X[:, X.max(axis=0) > X.min(axis=0)]
     return varying.shape[1] > 0 and len(_stretches(varying)) == varying.shape[1]
@@ -286,7 +286,7 @@ def _stretches(X: np.ndarray) -> list[tuple[int, int]]:
     found = list(pairwise(ends))
     lengths = [end - start for start, end in found]
     if max(lengths) == 1:  # numbers
-        return found if m <= _MAX_NUMBERS else all_columns
+        return found if m <= MAX_NUMBERS else all_columns
     functions = [length for length in lengths if length >= _SHORT]
     # Stretches of equal length are the rows of an image.
     mixed = functions and len(set(functions)) == len(functions) and len(found) <= _MAX_STRETCHES

@@ -14,6 +14,7 @@ from elmonet.data.dataset import OperatorData
 from elmonet.data.mesh import Mesh
 from elmonet.data.scattered import Scattered
 from elmonet.errors import FunctionsInColumnsWarning, InputError, NumericsWarning, warn
+from elmonet.forms.axis_labels import require_paired
 from elmonet.forms.components import named_components
 from elmonet.forms.groups import Groups, find_groups, given_groups
 from elmonet.forms.inputs import InputForm, find_inputs, is_array
@@ -87,7 +88,7 @@ def understand(
     """
     scattered = _scattered_outputs(y, points)
     names, y = (None, scattered) if scattered is not None else named_components(y)
-    require_same_index(X, y)
+    require_paired(X, y)
     where, grid = (None, None) if scattered is not None or points is None else place_points(points)
     where = None if where is None else owned(coordinates(where), points)
     inputs, rows = find_inputs(estimator, X, n=_count(y), sensors=sensors, points=where)
@@ -211,18 +212,6 @@ def is_list_of_points(points: Any, n: int | None = None, d: int | None = None) -
     if all(np.ndim(own) == 2 for own in points) or len({np.shape(own) for own in points}) > 1:
         return True
     return d == 1 and len(points) == n and all(np.shape(own) != (1,) for own in points)
-
-
-def require_same_index(X: Any, y: Any) -> None:
-    """Raise `InputError` for DataFrames of inputs and outputs whose rows have different labels."""
-    first, second = (getattr(A, "index", None) for A in (X, y))
-    if first is None or second is None or not (hasattr(first, "equals") and hasattr(second, "equals")):
-        return
-    if len(first) == len(second) and not first.equals(second):
-        raise InputError(
-            "the rows of X and y have different labels (index), and rows are paired by position. Give "
-            "y.loc[X.index] to pair them by label, or y.to_numpy() if they belong together as they are."
-        )
 
 
 def _training_points(

@@ -14,6 +14,8 @@ from elmonet.interpolation import interpolate
 _BLOCK_ENTRIES = 1 << 21  # of a temporary array
 _ROOM = 200  # power of two that values may reach: products of five of them have room in double precision
 _USUAL = 0.9  # quantile over the sensors of an input: what is larger than nearly all has another unit
+_ROUNDING = 100 * float(np.finfo(float).eps)  # part of the usual size that may be rounding of it
+_LOST = 1e3  # ratio of the usual size and that of a sensor, up to which it has lost digits to larger values
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,14 @@ def standardise(X: np.ndarray, weights: np.ndarray | None = None, sizes: Any = N
         mean[some] = np.average(values, axis=1, weights=weights)
         values -= mean[some, None]
         deviation[some] = np.sqrt(np.average(values * values, axis=1, weights=weights))
-    deviation[deviation <= 10 * np.finfo(X.dtype).eps] = 1
+    deviation[is_rounding(deviation, X.dtype)] = 1
     shift, scale = (np.ldexp(A, exponent).reshape(X.shape[1:]) for A in (mean, deviation))
     return Affine(shift, scale)
+
+
+def is_rounding(deviation: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return which standard deviations (m,) of values of order 1 are rounding, see `_exponents`."""
+    return np.asarray(deviation <= 10 * np.finfo(dtype).eps)
 
 
 def of_order_one(X: np.ndarray, sizes: Any = None) -> np.ndarray:
@@ -68,7 +75,9 @@ def _exponents(largest: np.ndarray, sizes: Any = None) -> np.ndarray:
 
     Differences that are rounding on that scale are none: boundary values of 1e-17 of a function are zeros.
     It is the usual size of the input that the sensor belongs to, not the largest: beside a density of 1e19,
-    numbers of order 1 are none of its rounding. Dividing by it leaves room for squares of 1e-200 and 1e200.
+    numbers of order 1 are none of its rounding. And values far above that rounding are compared with up to
+    1000 times their own size: 3e-4 beside 3e9 is a number with digits of its own. Dividing by it leaves room
+    for squares of 1e-200 and 1e200.
     """
     reference = largest.copy()
     ends = np.cumsum([0, *(sizes or [len(largest)])])
@@ -76,7 +85,8 @@ def _exponents(largest: np.ndarray, sizes: Any = None) -> np.ndarray:
         own = largest[start:end]
         if own.any():
             usual = np.quantile(own[own > 0], _USUAL, method="lower")
-            reference[start:end] = np.maximum(own, usual)
+            compared = np.where(own > _ROUNDING * usual, np.minimum(usual, own * _LOST), usual)
+            reference[start:end] = np.maximum(own, compared)
     return np.frexp(reference)[1]
 
 

@@ -75,7 +75,9 @@ class ErrorEstimate:
         mean = float(np.mean(errors))
         stated = mean if stated is None else stated
         known: dict[str, Any] = {"independent": independent, "rate": rate, "choice": choice}
-        interval = error_interval(errors, stated=stated, **known)
+        low, high = error_interval(errors, stated=stated, **known)
+        # How much the choice hides is known from few errors as well, and may be nothing.
+        interval = low * (1 - more.get("optimism", 0.0) / stated if stated else 1.0), high
         quantiles = None
         if len(errors) >= MIN_INDEPENDENT:
             median, high = np.quantile(errors, [0.5, 0.95]) * (stated / mean if mean else 1.0)
