@@ -3,12 +3,13 @@
     python benchmarks/resolution.py [--seeds 0 1] [--functions 200] [--draws 24] [--model FILE]
 
 The permeability of `problems.darcy_two_valued` is the sign of a Gaussian field, known at the points of a grid
-only. The best prediction is the mean of the output, given these signs. For each test function, fields are
-drawn that have its signs at the points: values there from the truncated normal distribution, by exact
-Hamiltonian Monte Carlo, the field between them from its conditional distribution. Each is solved as the data
-are. The mean of the draws is compared with the output of the test function, and with each draw itself (left
-out of the mean), and our model with both. All errors are corrected for the finite number of draws. Two fields
-with the same values at the points give the error that would remain if not only the signs were known.
+only. The best prediction is the mean of the output, given these signs (for the mean relative error, a median
+of the draws was no better). For each test function, fields are drawn that have its signs at the points:
+values there from the truncated normal distribution, by exact Hamiltonian Monte Carlo, the field between them
+from its conditional distribution. Each is solved as the data are. The mean of the draws is compared with the
+output of the test function, and with each draw itself (left out of the mean), and our model with both. All
+errors are corrected for the finite number of draws. Two fields with the same values at the points give the
+error that would remain if not only the signs were known.
 With --model, our model is kept in a file, one for each seed. Written to benchmarks/results/resolution.json.
 """
 
@@ -138,7 +139,8 @@ def main():
     arguments = parser.parse_args()
     field, results = Field(arguments.points, arguments.cells), read_results(arguments.out, {})
     for seed in arguments.seeds:
-        data = problems.darcy_two_valued(seed=seed, n_points=arguments.points)
+        grid = {"n_points": arguments.points, "n_cells": arguments.cells}
+        data = problems.darcy_two_valued(seed=seed, **grid)
         path = arguments.model and arguments.model.with_stem(f"{arguments.model.stem}_{seed}")
         model, rng = own_model(data, path), np.random.default_rng(seed)
         u, s = (A[: arguments.functions] for A in (data.u_test, data.s_test))

@@ -23,7 +23,7 @@ from elmonet.auto.error_estimate import LearningCurve, errors_without_each, erro
 from elmonet.auto.search import Search
 from elmonet.forms.training import understand
 from elmonet.summary import percent
-from elmonet.uncertainty.error_estimate import error_interval, restored_interval
+from elmonet.uncertainty.error_estimate import ErrorEstimate, error_interval, restored_interval
 
 # The interval -----------------------------------------------------------------------------------------------
 
@@ -40,6 +40,15 @@ def test_the_interval_covers_under_its_own_assumptions(n, rate, spread):
         low, high = error_interval(errors, rate=rate)
         covered.append(low <= true <= high)
     assert 0.85 < np.mean(covered) < 0.97  # some is for a heavy tail
+
+
+def test_the_interval_begins_without_the_optimism_of_the_choice():
+    """What the choice hides is known from few errors: it may be nothing."""
+    errors = np.random.default_rng(0).lognormal(size=40)
+    low, high = error_interval(errors)
+    mean = float(errors.mean())
+    found = ErrorEstimate.of(errors, "leave-one-out", stated=1.5 * mean, optimism=0.5 * mean)
+    assert found.interval == pytest.approx((low, 1.5 * high))
 
 
 def test_the_interval_of_numbers_and_of_groups():

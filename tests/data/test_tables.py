@@ -130,3 +130,15 @@ def test_text_as_spreadsheets_write_it(tmp_path, encoding, end):
     (tmp_path / "table.txt").write_bytes((end.join(rows) + end).encode(encoding))
     data = read(tmp_path / "table.txt", input="ü", output="s")
     np.testing.assert_array_equal(data.u_train, np.outer(np.arange(5), [1, 2]))
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("k", "width"), ("p", "q"), ("u", "w")])
+def test_one_of_several_columns_of_numbers_is_not_taken_alone_for_its_name(tmp_path, names):
+    """With a and b beside the output, a was the input and b ignored."""
+    first, second = names
+    (tmp_path / "a.csv").write_text(
+        f"{first},{second},drag\n" + "".join(f"{i},{i * i},3\n" for i in range(5))
+    )
+    with pytest.raises(InputError, match=rf"There are: {first} \(5,\), {second} \(5,\).*--input NAME"):
+        read(tmp_path / "a.csv", output="drag")
+    assert read(tmp_path / "a.csv", input=[first, second], output="drag").s_train.shape == (5, 1)

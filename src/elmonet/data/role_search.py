@@ -216,7 +216,7 @@ def _unequal_pair(file: Contents, inputs: list[str], outputs: list[str]) -> tupl
             u = inputs[0] if inputs else file.get(u_key, part)
             s = outputs[0] if outputs else file.get(s_key, part)
             is_list = u is not None and u_key == "x" and not inputs and n_points(file.shape(u))
-            if u is not None and s is not None and u != s and not is_list:
+            if u is not None and s is not None and u != s and not is_list and not _matches(file, u, s, part):
                 return u, s
     return None
 
@@ -240,8 +240,17 @@ def _completed(file: Contents, inputs: list[str], outputs: list[str]) -> Functio
     for name in file.first(dict.fromkeys([*usual, *(pair[1 - at] for pair in PAIRS)]), part):
         u, s = inputs or [name], outputs or [name]
         if name not in (*inputs, *outputs) and _matches(file, u[0], s[0], part):
+            if not inputs and _other_numbers(file, name, outputs):
+                return None
             return FunctionArrays(_keyed(file, u), s, part)
     return None
+
+
+def _other_numbers(file: Contents, name: str, outputs: list[str]) -> list[str]:
+    """Return columns of numbers that may be inputs as well as a column of numbers with a usual name."""
+    shape = file.shape(name)
+    others = (other for other in file.arrays if other not in (name, *outputs) and file.shape(other) == shape)
+    return [other for other in others if len(shape) == 1 and axis_rank(file.key[other]) is None]
 
 
 def _numbered(file: Contents, part: str) -> FunctionArrays | None:
