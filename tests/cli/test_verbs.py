@@ -506,3 +506,14 @@ def test_groups_by_the_name_of_their_labels(ok, run, tmp_path):
     code, _, err = run(*["fit", "data.npz", "-o", "m.elmonet", "--groups", "rnu"])
     assert code == 1
     assert "no such array" in err
+
+
+def test_a_single_column_of_a_table_is_an_input(ok, tmp_path):
+    """It was refused: "takes input functions (N, 1), there is none, but a (40,)"."""
+    a = np.linspace(1, 2, 40)
+    np.savetxt(tmp_path / "t.csv", np.column_stack([a, a**2]), delimiter=",", header="a,drag", comments="")
+    (tmp_path / "new.csv").write_text("a,b\n1.25,7\n1.75,8\n")
+    ok("fit t.csv --input a --output drag -o m.elmonet", *BUDGET)
+    ok("predict m.elmonet new.csv -o p.npz")
+    with np.load(tmp_path / "p.npz") as file:
+        np.testing.assert_allclose(file["drag"].ravel(), [1.25**2, 1.75**2], rtol=0.01)

@@ -247,7 +247,8 @@ def _fits(model: Any, u: Any) -> bool:
         return isinstance(u, dict) and sorted(map(str.lower, u)) == sorted(
             map(str.lower, model.inputs_.names)
         )
-    shape = tuple(getattr(u, "shape", ()))[1:]
+    rows = tuple(getattr(u, "shape", ()))
+    shape = (1,) if len(rows) == 1 else rows[1:]  # a column of a table
     return shape == model.input_shape_ or (
         len(shape) > 0 and math.prod(shape) == math.prod(model.input_shape_)
     )
