@@ -56,7 +56,7 @@ def layers(data):
     rows = [{"seconds": seconds, "expected": auto.global_model_.expected_error_, "error": error}]
     for k, record in enumerate(records):
         seconds += record["seconds"]
-        chain = type(found.chain)(found.chain.layers[: k + 1], found.chain.records[: k + 1])
+        chain = replace(found.chain, layers=found.chain.layers[: k + 1], records=found.chain.records[: k + 1])
         shorter = LayeredELMDeepONet()._adopt(replace(found, chain=chain))
         rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(shorter, data)})
     return auto, rows

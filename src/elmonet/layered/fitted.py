@@ -136,6 +136,8 @@ class FittedChain(FittedModel):
         ports = form.inputs.ports()
         graph = Graph(sum(port.size for port in ports))
         fields = TracedFields(form.trace_channels(graph, 0), [], [])
+        for channel in () if self.chain.source is None else self.chain.source:
+            fields.u.append(graph.constant(channel.ravel()))
         if self.first is not None:
             first = self.first._fitted()
             seen = first.inputs.trace_seen(graph, form.inputs.trace_rows(graph, 0))
@@ -247,8 +249,13 @@ class FittedChain(FittedModel):
                 f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s"
             )
             choice.append(Fact(f"Layer {k}", text))
-        if kernels := chain.layers[-1].features.settings.kernels if chain.layers else ():
-            choice.append(Fact("Smoothing", "; ".join(map(str, kernels))))
+        last = chain.layers[-1].features.settings if chain.layers else None
+        if last is not None and last.kernels:
+            choice.append(Fact("Smoothing", "; ".join(map(str, last.kernels))))
+        if last is not None and last.potentials:
+            choice.append(Fact("Products with", "; ".join(map(str, last.potentials))))
+        if self.chain.source is not None:
+            choice.append(Fact("Source", "a fixed field, found in the data"))
         if self.symmetries:
             choice.append(Fact("Symmetries", f"{own['symmetries']}; found in the data"))
         details = before.details or (Fact("Outputs", self.outputs.describe()),)
