@@ -84,6 +84,12 @@ class Chain:
         """Error of the held-out functions after the best of the layers, where a full chain would end."""
         return min((record.error for record in self.records), default=np.inf)
 
+    @property
+    def sees_far(self) -> bool:
+        """Whether a layer holds kernels, which know where the domain ends."""
+        settings = [layer.features.settings for layer in self.layers]
+        return any(own.kernels or own.potentials for own in settings)
+
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
         """Return outputs (n, c, *shape) on a grid, for inputs u (n, C, *shape) and first predictions."""
         return self.with_last_update(u, first, grid)[0]

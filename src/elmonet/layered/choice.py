@@ -169,15 +169,14 @@ def fit_layers(
 
 
 def _first_plan(data: LayerData, seed: int) -> Plan:
-    """Return the default plan; where nothing else shows layers a place, perhaps with a source.
+    """Return the default plan; with a source where that helps, if all axes are periodic.
 
-    The position is an input along axes that are not periodic. A state varies with the initial value rather
-    than with the place, so that the steps of a forced one ask for its forcing on any grid.
+    Layers commute with shifts along periodic axes. Along others, the position is an input, and a source, which
+    is rough at borders, would not be the same field on another grid.
     """
     few = _few(data, seed)
-    steps = are_steps(few.u, few.s)
-    plan = default_plan(data.grid, steps)
-    if not (steps or any(data.grid.periodic)):
+    plan = default_plan(data.grid, are_steps(few.u, few.s))
+    if not all(data.grid.periodic):
         return plan
     out = held_out_of(len(few.u), seed, few.groups)
     fitted, held_out = (Fields(few.u[own], few.s[own]) for own in (~out, out))

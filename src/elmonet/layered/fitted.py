@@ -121,13 +121,22 @@ class FittedChain(FittedModel):
         """Return outputs as layers see them, and the update of the last layer."""
         form, grid, start = self.form, query.grid, None
         channels = form.channels(query.X, grid, query.order)
+        # A kernel is a map of the training domain: a grid that ends elsewhere is cut there, or continued.
+        grid = grid.within(form.grid) if self.chain.sees_far else grid
+        if grid != query.grid:
+            channels = resampled(channels, query.grid, grid)
         if self.first is not None:
-            X = query.X if grid == form.grid else form.at_training_grid(query.X, grid, query.order)
+            same = query.grid == form.grid
+            X = query.X if same else form.at_training_grid(query.X, query.grid, query.order)
             rows = self.first._fitted().at_training_points(form.inputs.trusted_rows(X))
             start = form.states(rows)
-            start = start if grid == form.grid else resampled(start, form.grid, grid)
+            start = start if grid == form.grid else resampled(start, form.grid, grid, odd=True)
         fast = form.outputs.dtype == np.float32  # single precision in gives single precision out
-        return self.chain.with_last_update(channels, start, grid, fast=fast)
+        found = self.chain.with_last_update(channels, start, grid, fast=fast)
+        if grid == query.grid:
+            return found
+        states, update = (resampled(fields, grid, query.grid, odd=True) for fields in found)
+        return states, update
 
     def described(self, points: Any = None, steps: int | None = None) -> Description:
         """Return the chain on its training grid as a list of array operations."""
