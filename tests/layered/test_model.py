@@ -352,7 +352,7 @@ def test_a_model_that_smooths_is_a_model_like_others(tmp_path):
     assert relative_l2(change, s[5:10]) < 0.05
     v, t, fine = poisson(80, np.linspace(0, 1, 17))
     assert relative_l2(model.predict(v[:5], points=fine), t[:5]) < 0.05
-    # Grids of half-open intervals, (0, ..., n - 1) / n, end elsewhere at each resolution; the border does not.
+    # Half-open intervals, (0, ..., n - 1) / n, end elsewhere at each resolution; the border does not.
     for step, ends in ((1 / 16, 17), (1 / 16, 15), (1 / 12, 13), (1 / 18, 19)):
         x = step * np.arange(ends + 1)
         v, t, fine = poisson(80, x)

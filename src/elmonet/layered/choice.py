@@ -171,8 +171,8 @@ def fit_layers(
 def _first_plan(data: LayerData, seed: int) -> Plan:
     """Return the default plan; with a source where that helps, if all axes are periodic.
 
-    Layers commute with shifts along periodic axes. Along others, the position is an input, and a source, which
-    is rough at borders, would not be the same field on another grid.
+    Layers commute with shifts along periodic axes. Along others, the position is an input, and a source,
+    which is rough at borders, would not be the same field on another grid.
     """
     few = _few(data, seed)
     plan = default_plan(data.grid, are_steps(few.u, few.s))
