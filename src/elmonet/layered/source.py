@@ -32,6 +32,7 @@ def fit_source(u: np.ndarray, s: np.ndarray, grid: Grid, settings: LayerSettings
 def source_helps(fitted: Fields, held_out: Fields, grid: Grid, settings: LayerSettings) -> bool:
     """Return whether ``c' phi + g`` predicts held-out functions better than ``c' phi`` with a constant."""
     assert fitted.s is not None
+    assert held_out.s is not None
     local = _LocalMap(fitted.u, fitted.s, grid, settings)
     own, g = local(held_out.u), local.intercept
     constant = g.mean(axis=tuple(range(1, g.ndim)), keepdims=True)
@@ -59,7 +60,9 @@ class _LocalMap:
         self.features = LayerFeatures.of(alone, 0, grid, Fields(u[:8]))
         self.windows, self.everywhere = self.features.windows(grid), np.arange(grid.size)
         s = s.reshape(*s.shape[:2], -1)
-        mean, of_s = sum(self._phi(x) for x in u) / len(u), s.mean(axis=0)
+        mean, of_s = np.zeros((self.features.size, grid.size)), s.mean(axis=0)
+        for x in u:
+            mean += self._phi(x) / len(u)
         sums = NormalEquations.empty(self.features.size, len(of_s))
         for x, y in zip(u, s, strict=True):
             sums.add(self._phi(x) - mean, y - of_s)
