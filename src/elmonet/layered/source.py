@@ -62,7 +62,8 @@ class _LocalMap:
         s = s.reshape(*s.shape[:2], -1)
         mean, of_s = np.zeros((self.features.size, grid.size)), s.mean(axis=0)
         for x in u:
-            mean += self._phi(x) / len(u)
+            mean += self._phi(x)
+        mean /= len(u)  # of the column of ones exactly 1: its deviations are 0, not rounding
         sums = NormalEquations.empty(self.features.size, len(of_s))
         for x, y in zip(u, s, strict=True):
             sums.add(self._phi(x) - mean, y - of_s)
