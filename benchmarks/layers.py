@@ -36,8 +36,7 @@ from harness import (
 
 from elmonet import relative_l2
 from elmonet.layered import LayeredELMDeepONet
-from elmonet.layered.layer import UPDATED as TOGETHER
-from elmonet.layered.layer import in_threads
+from elmonet.layered.layer import in_threads, updated_together
 
 OUT = RESULTS / "layers.json"
 GENERATED = ("burgers", "darcy_two_valued", "burgers_steps")
@@ -57,7 +56,7 @@ def layers(data):
     rows = [{"seconds": seconds, "expected": auto.global_model_.expected_error_, "error": error}]
     for k, record in enumerate(records):
         seconds += record["seconds"]
-        chain = type(found.chain)(found.chain.layers[: k + 1], found.chain.records[: k + 1])
+        chain = replace(found.chain, layers=found.chain.layers[: k + 1], records=found.chain.records[: k + 1])
         shorter = LayeredELMDeepONet()._adopt(replace(found, chain=chain))
         rows.append({"seconds": seconds, "expected": record["error"], "error": test_error(shorter, data)})
     return auto, rows
@@ -67,30 +66,39 @@ def prediction(model, data):
     """Return the seconds of a prediction of 100 functions, and of the bare products and transforms in it."""
     if not isinstance(model, LayeredELMDeepONet):
         return {}
-    chain, u = model._fitted().chain, data.u_test[:PREDICTED]
-    seconds, bare = medians_in_turn([partial(model.predict, u), partial(bare_products, chain, len(u))], 3)
+    found, u = model._fitted(), data.u_test[:PREDICTED]
+    seconds, bare = medians_in_turn([partial(model.predict, u), partial(bare_products, found, len(u))], 3)
     return {"functions": len(u), "seconds": seconds, "bare": bare}
 
 
-def bare_products(chain, n):
+def bare_products(found, n):
     """Multiply matrices and transform fields of the shapes that a prediction of n functions needs.
 
-    A layer with symmetries is the mean over its images: each image takes all products.
+    A layer with symmetries is the mean over its images: each image takes all products. The global model that
+    the layers start from multiplies functions, or patches of them, by those that it was fitted to.
     """
-    for layer in chain.layers:
+    if found.first is not None:
+        operator = found.first._fitted().operator
+        for member in getattr(operator.branch, "members_", [operator.branch]):
+            size = (1, member.width_, member.n_features_in_)
+            parts = getattr(member, "_centre_parts", np.broadcast_to(1.0, size))
+            for part in parts:
+                np.matmul(np.ones((n, part.shape[1])), part.T)
+            np.matmul(np.ones((n, member.width_)), np.ones((member.width_, len(operator.C))))
+        np.matmul(np.ones((n, len(operator.C))), np.ones((len(operator.C), len(operator.basis))))
+    for layer in found.chain.layers:
         features, settings, M = layer.features, layer.features.settings, layer.features.training.size
         (columns, width, *_), (of_u, of_s) = features.counts, features.factors
         components = layer.coefficients.shape[1]
         c = components * (1 + len(settings.kernels))
         sizes = [(width + settings.patterns, columns), (c, columns), (c, width), (c, of_u)]
         sizes += [(of_s, of_u)] * c
-        block, images = max(1, TOGETHER // M), 1 + len(layer.images)
+        block, images = updated_together(features.training), 1 + len(layer.images)
         pairs = [(np.ones((a, b)), np.ones((b, block * M))) for a, b in sizes if a * b]
         field = np.ones((components, block, *features.training.shape))
+        kernels = settings.kernels + settings.potentials * sum(features.channels[:2])
 
-        def work(
-            start, pairs=pairs, field=field, kernels=settings.kernels, images=images, grid=features.training
-        ):
+        def work(start, pairs=pairs, field=field, kernels=kernels, images=images, grid=features.training):
             for _ in range(images):
                 for one, other in pairs:
                     np.matmul(one, other)

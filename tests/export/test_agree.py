@@ -42,6 +42,12 @@ both = {"f": u, "k": k}
 images = rng.normal(size=(N, 7, 6))
 numbers = rng.uniform(-1, 1, (N, 2))
 AT = np.array([[0.1], [0.55]])
+# A step of a flow with a forcing, on a torus: layers with potentials and a source.
+square = np.arange(9) / 9
+waves = np.exp(2j * np.pi * np.outer(np.arange(-2, 3), square))
+flow = (waves.T @ (rng.normal(size=(N, 5, 5)) + 1j * rng.normal(size=(N, 5, 5))) @ waves).real / 10
+after = flow - 0.1 * flow * (np.roll(flow, -1, 2) - np.roll(flow, 1, 2)) + 0.1 * np.cos(2 * np.pi * square)
+torus = np.stack(np.meshgrid(square, square, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def operator(branch, trunk=None, **settings):
@@ -88,6 +94,8 @@ MODELS = {
     "layers": (LayeredELMDeepONet("nothing", layers=2, width=20, random_state=0), u, s, x),
     "layers on a model": (LayeredELMDeepONet(operator(SLFN(20, "tanh")), layers=1, width=20, random_state=0),
                           u, s, x),
+    "flow": (LayeredELMDeepONet("nothing", layers=2, width=20, time_budget=1e-3, random_state=0), flow,
+             after.reshape(N, -1), torus),
     "record": (MarchingELMDeepONet(memory=(2, 2), random_state=0), u, s, x),
     "coarser record": (MarchingELMDeepONet(memory=(2, 2, 3), random_state=0), u, s, x),
     "record without feedback": (MarchingELMDeepONet(memory=(0, 4), random_state=0), u, filtered, x),

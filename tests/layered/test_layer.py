@@ -199,7 +199,7 @@ def test_settings_that_fall_behind_after_a_layer_are_dropped(monkeypatch):
 
     monkeypatch.setattr(choice, "_trial", trial)
     monkeypatch.setattr(choice, "symmetries_of", lambda grid: [])
-    monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)
+    monkeypatch.setattr(Chain, "apply", lambda own, fields, grid: (fields.u, fields.u))
     grid, u = periodic_grid(12), smooth(20, (12,))
     choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)
     assert limits[0] == np.inf  # the first plan
@@ -217,7 +217,7 @@ def test_where_layers_smooth_settings_are_chosen_with_symmetries(most, images, m
     monkeypatch.setattr(choice, "_trial", trial)
     monkeypatch.setattr(choice, "_MOST_VALUES_FOR_PAIRS", most)
     monkeypatch.setattr(choice, "shown_in_turn", lambda n, M: True)
-    monkeypatch.setattr(Chain, "__call__", lambda own, u, first, grid: u)  # has all symmetries
+    monkeypatch.setattr(Chain, "apply", lambda own, fields, grid: (fields.u, fields.u))  # has all symmetries
     grid, u = periodic_grid(12, 14), smooth(20, (12, 14))
     plan, chain = choice._choose_plan(LayerData(grid, u, u), choice.default_plan(grid), 0, np.inf, None)
     assert [len(tried.symmetries) for tried in plans] == [0] + [images] * (len(plans) - 1)

@@ -324,9 +324,8 @@ def test_at_any_points(model):
         model.score(coarse, coarse[:, :-1])
 
 
-def poisson(n, size):
+def poisson(n, x):
     """Sums of sines u, and s with -Laplacian s = u and 0 on the boundary of the unit square."""
-    x = np.linspace(0, 1, size)
     points, k = grid_points([x, x]), np.arange(1, 4)
     waves = np.sin(np.pi * np.outer(k, x))
     c = np.random.default_rng(3).standard_normal((n, 3, 3))
@@ -336,7 +335,7 @@ def poisson(n, size):
 
 
 def test_a_model_that_smooths_is_a_model_like_others(tmp_path):
-    u, s, points = poisson(80, 9)
+    u, s, points = poisson(80, np.linspace(0, 1, 9))
     # Without the time to choose settings: the inverse Laplacian is the first choice.
     model = LayeredELMDeepONet("nothing", layers=1, width=20, time_budget=1e-3, random_state=0)
     model.fit(u, s, points=points)
@@ -351,5 +350,10 @@ def test_a_model_that_smooths_is_a_model_like_others(tmp_path):
     # Derivatives: the operator is nearly linear, and they are of the description in double precision.
     change = model.jvp(new, u[5:10])
     assert relative_l2(change, s[5:10]) < 0.05
-    v, t, fine = poisson(80, 17)
+    v, t, fine = poisson(80, np.linspace(0, 1, 17))
     assert relative_l2(model.predict(v[:5], points=fine), t[:5]) < 0.05
+    # Half-open intervals, (0, ..., n - 1) / n, end elsewhere at each resolution; the border does not.
+    for step, ends in ((1 / 16, 17), (1 / 16, 15), (1 / 12, 13), (1 / 18, 19)):
+        x = step * np.arange(ends + 1)
+        v, t, fine = poisson(80, x)
+        assert relative_l2(model.predict(v[:5], points=fine), t[:5]) < 0.05, (step, ends)

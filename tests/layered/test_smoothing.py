@@ -180,13 +180,18 @@ def test_smoothed_products_are_exact():
     assert chain.records[0].error < 1e-8
 
 
+CARRIED = replace(SETTINGS, potentials=(SmoothingKernel(SINES), SmoothingKernel(SINES).slope(1)))
+
+
 @pytest.mark.parametrize(
-    "settings", [SETTINGS, LayerSettings((1, 1), (1, 1), (1, 1), (1, 1), factors=(0, 0))]
+    "settings", [SETTINGS, CARRIED, LayerSettings((1, 1), (1, 1), (1, 1), (1, 1), factors=(0, 0))]
 )
-def test_the_readout_is_the_product_with_all_features(settings):
+@pytest.mark.parametrize("later", [True, False])
+def test_the_readout_is_the_product_with_all_features(settings, later):
     grid, u, s = poisson(5, 9)
     s = np.concatenate([s, RNG.standard_normal(s.shape)], axis=1)  # two components
-    fields = Fields(np.concatenate([u, u**3], axis=1), s, (0.1 * s, 0.2 * s))
+    seen = (s, (0.1 * s, 0.2 * s)) if later else ()
+    fields = Fields(np.concatenate([u, u**3], axis=1), *seen)
     features = LayerFeatures.of(settings, 0, grid, fields)
     windows, everywhere = features.windows(grid), np.arange(grid.size)
     kernels = [kernel.rows(everywhere, grid, grid) for kernel in settings.kernels]
@@ -240,20 +245,22 @@ def test_a_described_kernel_is_the_kernel(boundary, kernel):
 
 @pytest.mark.parametrize("border", ["zero", "periodic"])
 @pytest.mark.parametrize("differences", [True, False])
-def test_a_described_layer_is_the_layer(border, differences):
+@pytest.mark.parametrize("later", [True, False])
+def test_a_described_layer_is_the_layer(border, differences, later):
     boundary, shape, M = (border, "periodic"), (7, 7), 49
     grid, (u, s, one, two) = grid_of(shape, boundary), RNG.standard_normal((4, 5, 2, *shape))
     kernels = SmoothingKernel(boundary), SmoothingKernel((border, border), power=0.5, along=0)
     settings = LayerSettings(
         (2, 1), (1, 1), (1, 1), (1, 0), width=12, differences=differences, kernels=kernels, smoothed=5,
-        factors=(0, 1), patterns=3, activation="tanh",
+        factors=(0, 1), patterns=3, activation="tanh", potentials=kernels,
     )  # fmt: skip
-    fields = Fields(u, s, (one, two))
+    fields = Fields(u, s, (one, two)) if later else Fields(u)
     features = LayerFeatures.of(settings, 0, grid, fields)
     images = (Symmetry((True, False), sign=-1),) if border == "zero" else (Symmetry((False, False), True),)
     layer = Layer(features, RNG.standard_normal((features.size, 2)), 1.0, images, single=True)
     graph = Graph(8 * M)
-    parts = [[graph.part(0, k * M, (k + 1) * M) for k in own] for own in ((0, 1), (2, 3), (4, 5, 6, 7))]
+    own = ((0, 1), (2, 3), (4, 5, 6, 7)) if later else ((0, 1), (), ())
+    parts = [[graph.part(0, k * M, (k + 1) * M) for k in channels] for channels in own]
     found = graph.concat(layer.trace(graph, TracedFields(*parts), grid))
     packed = np.concatenate([u, s, one, two], axis=1).reshape(5, -1)
     wanted = layer.update(fields, grid).reshape(5, -1)

@@ -12,6 +12,8 @@ from elmonet.errors import InputError
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.layer import Layer, LayerSamples, fit_layer
 from elmonet.layered.settings import Fields, LayerSettings
+from elmonet.layered.source import fit_source
+from elmonet.layered.windows import resampled
 from elmonet.metrics import function_norms, output_sizes, reference_norms, relative_l2
 
 _HELD_OUT_SHARE = 0.15  # of the functions
@@ -63,12 +65,14 @@ class LayerData:
 class Chain:
     """Layers applied in turn, with the account of each.
 
-    `errors` (n,) are those of the held-out functions after the last layer.
+    `errors` (n,) are those of the held-out functions after the last layer. `source` (., *shape) is a field on
+    the training grid that layers see as further input channels, see `fit_source`; None if there is none.
     """
 
     layers: tuple[Layer, ...]
     records: tuple[LayerRecord, ...]
     errors: np.ndarray | None = None
+    source: np.ndarray | None = None
 
     @property
     def error(self) -> float:
@@ -80,6 +84,12 @@ class Chain:
         """Error of the held-out functions after the best of the layers, where a full chain would end."""
         return min((record.error for record in self.records), default=np.inf)
 
+    @property
+    def sees_far(self) -> bool:
+        """Whether a layer holds kernels, which know where the domain ends."""
+        settings = [layer.features.settings for layer in self.layers]
+        return any(own.kernels or own.potentials for own in settings)
+
     def __call__(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> np.ndarray:
         """Return outputs (n, c, *shape) on a grid, for inputs u (n, C, *shape) and first predictions."""
         return self.with_last_update(u, first, grid)[0]
@@ -88,12 +98,29 @@ class Chain:
         self, u: np.ndarray, first: np.ndarray | None, grid: Grid, *, fast: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the outputs and the update of the last layer; `fast` as in `Layer.update`."""
-        fields, update = Fields(u, first), None
+        return self.apply(self.fields(u, first, grid), grid, fast=fast)
+
+    def fields(self, u: np.ndarray, first: np.ndarray | None, grid: Grid) -> Fields:
+        """Return what the first layer sees, with the source among the input channels."""
+        if self.source is None:
+            return Fields(u, first)
+        training = self.layers[0].features.training
+        source = self.source if grid == training else resampled(self.source, training, grid)
+        return Fields(with_source(u, source), first)
+
+    def apply(self, fields: Fields, grid: Grid, *, fast: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Apply the layers to what the first one sees; return the outputs and the last update."""
+        update = None
         for layer in self.layers:
             update = layer.update(fields, grid, fast=fast)
             fields = fields.after(update, layer.features.settings.history)
         assert fields.s is not None
         return fields.s, np.zeros_like(fields.s) if update is None else update
+
+
+def with_source(u: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """Return input channels (n, C, *shape), followed by those of a field that all functions share."""
+    return np.concatenate([u, np.broadcast_to(source, (len(u), *source.shape))], axis=1)
 
 
 def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarray:
@@ -124,6 +151,7 @@ def fit_chain(
     *,
     rows: int,
     images: tuple[Symmetry, ...] = (),
+    source: bool = False,
     all_layers: bool = False,
     deadline: float = np.inf,
     limit: float = np.inf,
@@ -139,9 +167,11 @@ def fit_chain(
     as long as the last.
     """
     truth = data.s.reshape(len(data.s), -1)
-    fields, sizes = Fields(data.u, data.first), reference_norms(function_norms(truth))
+    sizes = reference_norms(function_norms(truth))
     held_out = held_out_of(len(truth), seed, data.groups)
     norms, rest = sizes[held_out], ~held_out
+    u, fixed = data.u, fit_source(data.u[rest], data.s[rest], data.grid, settings[-1]) if source else None
+    fields = Fields(u if fixed is None else with_source(u, fixed), data.first)
     held, fields = fields.of(held_out), fields.of(rest)
     layers: list[Layer] = []
     records: list[LayerRecord] = []
@@ -190,4 +220,4 @@ def fit_chain(
             tell(records[-1])
         if not going:
             break
-    return Chain(tuple(layers), tuple(records), last_errors)
+    return Chain(tuple(layers), tuple(records), last_errors, fixed)

@@ -22,10 +22,12 @@ from elmonet.layered.settings import (
     CHANGES_OF_MORE,
     CHANGES_OF_ONE,
     FEWEST_FEATURES,
+    Fields,
     Plan,
     default_plan,
     default_width,
 )
+from elmonet.layered.source import are_steps, source_helps
 from elmonet.metrics import relative_l2
 from elmonet.uncertainty.error_estimate import ErrorEstimate, reason_unknown
 
@@ -95,7 +97,7 @@ def fit_layers(
     tell : called as ``tell(what, done, total)``.
     worth : give up if the error on few functions exceeds this part of the error of the last start.
     """
-    plan = default_plan(form.grid)
+    plan = _first_plan(data, seed)
     first = [None if model is None else form.states(left_out_rows(model)[used]) for model in starts]
     trials = [replace(data, first=states) for states in first]
     best: int | None = 0
@@ -131,6 +133,7 @@ def fit_layers(
         seed,
         rows=plan.rows_of(len(data.u)),
         images=plan.symmetries,
+        source=plan.source,
         all_layers=layers is not None,
         deadline=deadline,
         tell=report,
@@ -165,6 +168,21 @@ def fit_layers(
     )
 
 
+def _first_plan(data: LayerData, seed: int) -> Plan:
+    """Return the default plan; with a source where that helps, if all axes are periodic.
+
+    Layers commute with shifts along periodic axes. Along others, the position is an input, and a source,
+    which is rough at borders, would not be the same field on another grid.
+    """
+    few = _few(data, seed)
+    plan = default_plan(data.grid, are_steps(few.u, few.s))
+    if not all(data.grid.periodic):
+        return plan
+    out = held_out_of(len(few.u), seed, few.groups)
+    fitted, held_out = (Fields(few.u[own], few.s[own]) for own in (~out, out))
+    return replace(plan, source=source_helps(fitted, held_out, data.grid, plan.other))
+
+
 def _few(data: LayerData, seed: int) -> LayerData:
     """Return the few functions of trials; there, components count alike."""
     most = min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
@@ -188,6 +206,7 @@ def _trial(
         seed,
         rows=_trial_rows(plan),
         images=plan.symmetries,
+        source=plan.source,
         all_layers=True,
         deadline=deadline,
         limit=limit,
@@ -285,12 +304,12 @@ def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: C
     layers smooth, which are narrow, two that commute, and their product, unless there are many values.
     """
     out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
-    own = max(relative_l2(chain(out.u, out.first, out.grid), out.s), np.finfo(float).tiny)
+    seen = chain.fields(out.u, out.first, out.grid)
+    own = max(relative_l2(chain.apply(seen, out.grid)[0], out.s), np.finfo(float).tiny)
 
     def ratio(symmetry: Symmetry) -> float:
         """Return the error for images of held-out functions over that for the functions themselves."""
-        first = None if out.first is None else symmetry(out.first)
-        return relative_l2(chain(symmetry(out.u), first, out.grid), symmetry(out.s)) / own
+        return relative_l2(chain.apply(seen.image(symmetry), out.grid)[0], symmetry(out.s)) / own
 
     ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
     holds = sorted((s for s in ratios if ratios[s] < _SYMMETRY_HOLDS), key=lambda known: ratios[known])

@@ -125,7 +125,8 @@ class LayerFeatures:
     def _activate(self, z: np.ndarray, some: slice, out: np.ndarray) -> None:
         """Write some of the random features (p, ...) of columns z (., ...)."""
         A = self.affine[:, some].T.astype(z.dtype, copy=False)
-        found = np.matmul(A, z.reshape(len(z), -1), out=out.reshape(len(out), -1))
+        z = z.reshape(len(z), -1)
+        found = np.matmul(A, z, out=out.reshape(len(out), z.shape[1]))
         activate(found, self.settings.activation)
 
     @cached_property
@@ -191,9 +192,11 @@ class LayerFeatures:
         r, (inputs, outputs, updates) = self.settings, self.channels
         if not r.products:
             return 0, 0
-        of_s = outputs * len(box_of_offsets(r.factors or r.radius, r.spacing))
+        seen = inputs if r.potentials and not outputs else outputs
+        of_s = seen * len(box_of_offsets(r.factors or r.radius, r.spacing))
         of_s += min(outputs, updates) * len(self.offsets[1])
         of_u = inputs * len(box_of_offsets(r.products, r.spacing)) + r.patterns
+        of_u += (inputs + outputs) * len(r.potentials)
         return of_u if of_s or r.kernels else 0, of_s
 
     def from_pairs(self, coefficients: np.ndarray) -> np.ndarray:
@@ -237,6 +240,13 @@ class LayerFeatures:
             windows.gather(padded, far, rows, z[done : done + len(far)])
             windows.gather(padded, box, rows, of_u[u_done : u_done + len(box)])
             done, u_done = done + len(far), u_done + len(box)
+            if fields.s is None and len(of_s):
+                windows.gather(padded, factors, rows, of_s[s_done : s_done + len(factors)])
+                s_done += len(factors)
+        for potential in fields.potentials(r.potentials, self.training) if len(of_u) else ():
+            flat = potential.reshape(n, -1)
+            of_u[u_done] = flat if rows is None else flat[:, rows]
+            u_done += 1
         centres: list[np.ndarray] = []
         for state in () if fields.s is None else np.moveaxis(fields.s, 1, 0):
             padded = windows.extrapolated(state, True)

@@ -121,13 +121,22 @@ class FittedChain(FittedModel):
         """Return outputs as layers see them, and the update of the last layer."""
         form, grid, start = self.form, query.grid, None
         channels = form.channels(query.X, grid, query.order)
+        # A kernel is a map of the training domain: a grid that ends elsewhere is cut there, or continued.
+        grid = grid.within(form.grid) if self.chain.sees_far else grid
+        if grid != query.grid:
+            channels = resampled(channels, query.grid, grid)
         if self.first is not None:
-            X = query.X if grid == form.grid else form.at_training_grid(query.X, grid, query.order)
+            same = query.grid == form.grid
+            X = query.X if same else form.at_training_grid(query.X, query.grid, query.order)
             rows = self.first._fitted().at_training_points(form.inputs.trusted_rows(X))
             start = form.states(rows)
-            start = start if grid == form.grid else resampled(start, form.grid, grid)
+            start = start if grid == form.grid else resampled(start, form.grid, grid, odd=True)
         fast = form.outputs.dtype == np.float32  # single precision in gives single precision out
-        return self.chain.with_last_update(channels, start, grid, fast=fast)
+        found = self.chain.with_last_update(channels, start, grid, fast=fast)
+        if grid == query.grid:
+            return found
+        states, update = (resampled(fields, grid, query.grid, odd=True) for fields in found)
+        return states, update
 
     def described(self, points: Any = None, steps: int | None = None) -> Description:
         """Return the chain on its training grid as a list of array operations."""
@@ -136,6 +145,8 @@ class FittedChain(FittedModel):
         ports = form.inputs.ports()
         graph = Graph(sum(port.size for port in ports))
         fields = TracedFields(form.trace_channels(graph, 0), [], [])
+        for channel in () if self.chain.source is None else self.chain.source:
+            fields.u.append(graph.constant(channel.ravel()))
         if self.first is not None:
             first = self.first._fitted()
             seen = first.inputs.trace_seen(graph, form.inputs.trace_rows(graph, 0))
@@ -247,8 +258,13 @@ class FittedChain(FittedModel):
                 f"({settings.activation}), alpha {record.alpha:.2g}, {record.seconds:.1f} s"
             )
             choice.append(Fact(f"Layer {k}", text))
-        if kernels := chain.layers[-1].features.settings.kernels if chain.layers else ():
-            choice.append(Fact("Smoothing", "; ".join(map(str, kernels))))
+        last = chain.layers[-1].features.settings if chain.layers else None
+        if last is not None and last.kernels:
+            choice.append(Fact("Smoothing", "; ".join(map(str, last.kernels))))
+        if last is not None and last.potentials:
+            choice.append(Fact("Products with", "; ".join(map(str, last.potentials))))
+        if self.chain.source is not None:
+            choice.append(Fact("Source", "a fixed field, found in the data"))
         if self.symmetries:
             choice.append(Fact("Symmetries", f"{own['symmetries']}; found in the data"))
         details = before.details or (Fact("Outputs", self.outputs.describe()),)

@@ -110,6 +110,26 @@ class Grid:
                 )
         return grid, order
 
+    def within(self, training: Grid) -> Grid:
+        """Return the grid itself, or one like it that spans just the domain of the training grid.
+
+        Points beyond that are left out. Where the others do not end where it ends, steps change a little.
+        """
+        axes = []
+        for x, h, n, low, step, count, around in zip(
+            self.start, self.step, self.given, training.start, training.step, training.given, self.periodic,
+            strict=True,
+        ):  # fmt: skip
+            length, off = step * (count - 1) / h, (low - x) / h
+            steps = max(1, round(length))
+            aligned = max(abs(length - steps), abs(off - round(off))) < _STEP_TOLERANCE
+            spans = aligned and round(off) == 0 and steps == n - 1
+            axes.append(
+                (x, h, n) if around or spans else (low, h if aligned else h * length / steps, steps + 1)
+            )
+        start, step, given = map(tuple, zip(*axes, strict=True))
+        return replace(self, start=start, step=step, given=given)
+
 
 def find_grid(points: np.ndarray) -> tuple[Grid, np.ndarray]:
     """Return the grid that points (M, d) form, not periodic yet, and the order that sorts them.

@@ -23,7 +23,9 @@ from elmonet.solve.cholesky import Cholesky
 _ALPHAS = 10.0 ** np.arange(-13, 0, 2)  # candidates for the ridge, relative to a feature's own size
 _RISING = 1.02  # further alphas are not tried once the error exceeds the least one by this factor
 _BLOCK = 4_000_000  # entries of a block of features, in each thread
-UPDATED = 2048  # points at which an update is computed at a time, in each thread: they stay in the cache
+# Points at which an update is computed at a time, in each thread, so that they stay in the cache: of fields
+# with one axis, whose windows are wide, and with more. From seconds of predictions of benchmarks/layers.py.
+_UPDATED_OF_ONE, _UPDATED = 2048, 4096
 _SAME_POINTS = 64  # functions that are fitted at the same random points
 _ENOUGH_IN_TURN = 200  # functions from which on each is shown as one of its images, not as all of them
 _VALUES_IN_TURN = 200_000  # output values, for which fewer functions are enough
@@ -57,7 +59,7 @@ class Layer:
 
     def update(self, fields: Fields, grid: Grid, *, fast: bool = False) -> np.ndarray:
         """Return what the layer adds to s, (n, c, *shape); `fast`: in single precision if that is enough."""
-        n, M = len(fields.u), grid.size
+        n = len(fields.u)
         # An image with exchanged axes lives on the grid with exchanged axes.
         grids = [grid, *(grid.exchanged if image.exchanged else grid for image in self.images)]
         views = [None, *self.images]
@@ -65,7 +67,7 @@ class Layer:
         features, C = self.features, self.coefficients
         readouts = {own: Readout(features, features.windows(own), C, dtype) for own in dict.fromkeys(grids)}
         out = np.empty((n, self.coefficients.shape[1], *grid.shape))
-        block = max(1, UPDATED // M)
+        block = updated_together(grid)
 
         def work(start: int) -> None:
             some = slice(start, min(n, start + block))
@@ -94,6 +96,11 @@ class Layer:
             for x, parts in zip(values, found, strict=True):
                 parts.append(x if image is None else _trace_image(graph, image, x, own))
         return [graph.scale(graph.sum(parts), 1 / len(parts)) for parts in found]
+
+
+def updated_together(grid: Grid) -> int:
+    """Return how many functions on a grid are updated at a time."""
+    return max(1, (_UPDATED_OF_ONE if len(grid.shape) == 1 else _UPDATED) // grid.size)
 
 
 def _trace_image(graph: Graph, image: Symmetry, x: int, grid: Grid) -> int:

@@ -215,6 +215,8 @@ class LayeredELMDeepONet(OperatorEstimator):
             "records": [asdict(record) for record in model.chain.records],
             "first": None,
         }
+        if model.chain.source is not None:
+            arrays["source"] = model.chain.source
         if model.first is not None:
             own_header, own = model.first._to_store(weights=weights, sums=False, bands=False, inputs=False)
             header["first"] = own_header
@@ -253,7 +255,7 @@ class LayeredELMDeepONet(OperatorEstimator):
             words=str(header["words"]),
             form=form,
             first=first,
-            chain=Chain(tuple(layers), records),
+            chain=Chain(tuple(layers), records, source=arrays.get("source")),
             first_error=header["first_error"],
             held_out_error=header.get("held_out_error", header["error"]),
             symmetries=symmetries,
@@ -285,8 +287,11 @@ def _restored_layer(
     k: int, record: dict[str, Any], arrays: dict[str, np.ndarray], grid: Grid, images: tuple[Symmetry, ...]
 ) -> Layer:
     recipe = _tuples(record["recipe"])
-    kernels = tuple(SmoothingKernel(**_tuples(kernel)) for kernel in recipe.pop("kernels", ()))
-    settings = LayerSettings(**recipe, kernels=kernels)
+    kernels, potentials = (
+        tuple(SmoothingKernel(**_tuples(kernel)) for kernel in recipe.pop(name, ()))
+        for name in ("kernels", "potentials")
+    )
+    settings = LayerSettings(**recipe, kernels=kernels, potentials=potentials)
     channels = tuple(record["channels"])
     mean, deviation = arrays[f"layer{k}.mean"], arrays[f"layer{k}.deviation"]
     stored = (arrays[f"layer{k}.A"], arrays[f"layer{k}.b"]) if f"layer{k}.A" in arrays else None

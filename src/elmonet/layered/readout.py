@@ -117,6 +117,11 @@ def trace_readout(
     if shares.u.size:
         box = box_of_offsets(r.products, r.spacing)
         factors = [windows.trace(graph, u, box, False) for u in fields.u]
+        factors += [
+            (kernel.trace(graph, field, windows.grid, features.training), centre)
+            for field in (*fields.u, *fields.s)
+            for kernel in r.potentials
+        ]
         if r.patterns:
             patterns = graph.elementwise(graph.affine(z, A[:, p:].T, b[p:], M), r.activation)
             factors.append((patterns, np.arange(M * r.patterns).reshape(M, -1).T))
@@ -125,9 +130,10 @@ def trace_readout(
     if shares.products.size:
         box = box_of_offsets(r.factors or r.radius, r.spacing)
         seen = [windows.trace(graph, s, box, True) for s in fields.s]
+        seen = seen or [windows.trace(graph, u, box, False) for u in fields.u]
         last = of_updates[: len(fields.s)]
         w = _trace_columns(graph, seen + last)
-        if r.differences:
+        if r.differences and fields.s:
             taken = [(s, np.repeat(centre, len(box), axis=0)) for s in fields.s]
             taken += [(0, np.full_like(index, -1)) for _, index in last]
             w = graph.sum([w, graph.scale(_trace_columns(graph, taken), -1.0)])

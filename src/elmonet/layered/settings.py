@@ -56,6 +56,12 @@ class Fields(NamedTuple):
         s = None if self.s is None else symmetry(self.s)
         return Fields(symmetry(self.u), s, tuple(symmetry(update) for update in self.updates))
 
+    def potentials(self, kernels: tuple[SmoothingKernel, ...], training: Grid) -> Iterator[np.ndarray]:
+        """Yield kernel after kernel of each channel of u and of s, (n, *shape)."""
+        for field in (self.u,) if self.s is None else (self.u, self.s):
+            for channel in np.moveaxis(field, 1, 0) if kernels else ():
+                yield from (kernel(channel, training) for kernel in kernels)
+
     def after(self, update: np.ndarray, history: int) -> Fields:
         """Return the fields with a layer's update added; the last `history` updates are kept."""
         s = update if self.s is None else self.s + update
@@ -93,6 +99,8 @@ class LayerSettings:
     factors : radius of the windows of s in products; empty: `radius`.
     patterns : number of random features of the windows of u alone that join them in products: what an
         effective coefficient, which depends on a whole window, times a gradient looks like.
+    potentials : kernels of u and of s, whose values at the point join the windows of u in products: the
+        velocity of a vorticity, the force of a density. Before there is an s, products are those with u.
     """
 
     radius: tuple[int, ...]
@@ -109,6 +117,7 @@ class LayerSettings:
     smoothed: int = 0
     factors: tuple[int, ...] = ()
     patterns: int = 0
+    potentials: tuple[SmoothingKernel, ...] = ()
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -126,12 +135,14 @@ class Plan:
     other : settings of the other layers.
     rows : points per function at which layers are fitted.
     symmetries : that all layers have.
+    source : whether layers see a fixed field, see `fit_source`, as a further input channel.
     """
 
     first: LayerSettings
     other: LayerSettings
     rows: int
     symmetries: tuple[Symmetry, ...] = ()
+    source: bool = False
 
     def rows_of(self, n: int) -> int:
         """Return the points of each of n functions at which a layer is fitted."""
@@ -150,8 +161,11 @@ class Plan:
         return replace(self, first=wide(self.first, first or width), other=wide(self.other, width))
 
 
-def default_plan(grid: Grid) -> Plan:
-    """Return settings that suit many fields: windows as wide as one axis, small windows of more axes."""
+def default_plan(grid: Grid, steps: bool = False) -> Plan:
+    """Return settings that suit many fields: windows as wide as one axis, small windows of more axes.
+
+    Where outputs are `steps` of fields of more axes, something may be carried along by its own potential.
+    """
     d = len(grid.shape)
     if d == 1:
         half = (grid.shape[0] - 1) // 2
@@ -164,12 +178,20 @@ def default_plan(grid: Grid) -> Plan:
     box: dict[str, Any] = {"products": products, "factors": products, "differences": True}
     inverse = SmoothingKernel(_boundary(grid, "zero"))
     other = LayerSettings(radius, (1,) * d, (1,) * d, **box, history=2, kernels=(inverse,))
+    if steps:  # a gradient needs a wide window, what carries it the value at the point
+        carried: dict[str, Any] = {"products": (0,) * d, "factors": radius}
+        other = replace(other, potentials=_potentials(inverse), **carried)
     return Plan(other, other, rows=int(np.clip(grid.size // 4, *_ROWS_OF_MORE)))
 
 
 def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
     """Return the waves along each axis, with those of a border where it is not periodic."""
     return tuple("periodic" if around else border for around in grid.periodic)
+
+
+def _potentials(kernel: SmoothingKernel) -> tuple[SmoothingKernel, ...]:
+    """Return the kernel and its slopes along all axes."""
+    return kernel, *(kernel.slope(axis) for axis in range(len(kernel.boundary)))
 
 
 def default_width(grid: Grid, n: int, smooths: bool) -> tuple[int, int]:
@@ -199,7 +221,8 @@ def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """No smoothing, and that with zero slopes at borders."""
     yield _both(plan, kernels=(), factors=(), history=4)
     if not all(grid.periodic):
-        yield _both(plan, kernels=(SmoothingKernel(_boundary(grid, "free")),))
+        free = SmoothingKernel(_boundary(grid, "free"))
+        yield _both(plan, kernels=(free,), potentials=_potentials(free) if plan.other.potentials else ())
 
 
 def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
@@ -207,6 +230,11 @@ def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     if known := plan.other.kernels:
         yield _both(plan, kernels=(*known, *(known[0].slope(axis) for axis in range(len(grid.shape)))))
         yield _both(plan, kernels=(*known, SmoothingKernel(known[0].boundary, 0.0, width=_HEAT)))
+
+
+def _no_potentials(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    if plan.other.potentials:
+        yield replace(default_plan(grid), symmetries=plan.symmetries, source=plan.source)
 
 
 def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
@@ -227,4 +255,11 @@ def _smooth_activation(plan: Plan, grid: Grid) -> Iterator[Plan]:
 
 # For each setting in turn, the plans in which it is changed.
 CHANGES_OF_ONE = (_other_widths, _other_scale)
-CHANGES_OF_MORE = (_other_kernels, _more_kernels, _other_spacing, _smooth_activation, _with_patterns)
+CHANGES_OF_MORE = (
+    _no_potentials,
+    _other_kernels,
+    _more_kernels,
+    _other_spacing,
+    _smooth_activation,
+    _with_patterns,
+)

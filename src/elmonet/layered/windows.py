@@ -167,10 +167,17 @@ def _interpolated(fields: np.ndarray, axis: int, places: np.ndarray, periodic: b
     return np.moveaxis(np.tensordot(fields, matrix, axes=(axis, 1)), -1, axis)
 
 
-def resampled(fields: np.ndarray, own: Grid, wanted: Grid) -> np.ndarray:
-    """Return fields (..., *own.shape) on another grid of the same domain, (..., *wanted.shape)."""
+def resampled(fields: np.ndarray, own: Grid, wanted: Grid, odd: bool = False) -> np.ndarray:
+    """Return fields (..., *own.shape) on another grid of the same domain, (..., *wanted.shape).
+
+    Beyond a border, they are extrapolated as in `Windows`, inputs or (`odd`) outputs.
+    """
     first = fields.ndim - len(own.shape)
     for axis, points in enumerate(wanted.axes):
         places = (points - own.start[axis]) / own.step[axis]
+        if not own.periodic[axis]:
+            beyond = max(-places[0], places[-1] - (own.shape[axis] - 1))
+            if (m := int(np.ceil(beyond - _ALIGNED))) > 0:
+                fields, places = _with_margins(fields, first + axis, m, False, odd), places + m
         fields = _interpolated(fields, first + axis, places, own.periodic[axis])
     return fields
