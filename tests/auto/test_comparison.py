@@ -7,7 +7,7 @@ import pytest
 
 from elmonet.auto import comparison
 from elmonet.auto.candidates import Candidate
-from elmonet.auto.comparison import Comparison
+from elmonet.auto.comparison import FinishComparison
 from elmonet.auto.summary import FinishTrial
 
 SENSORS = 100
@@ -38,13 +38,13 @@ def compare(monkeypatch):
             self.trials.append(FinishTrial(candidate, width, features, on, error, ridge, seconds))
             return self.trials[-1]
 
-        monkeypatch.setattr(Comparison, "_try", tried)
+        monkeypatch.setattr(FinishComparison, "_try", tried)
         sample = SimpleNamespace(rest=np.arange(rest), inputs=SimpleNamespace(shape=(SENSORS,)), workers=2)
         trials = [
             SimpleNamespace(candidate=c, transform=0, functions=1000, error=i) for i, c in enumerate(begin)
         ]
         search = SimpleNamespace(trials=trials)
-        own = Comparison(sample, functions, search, trials[0], left=left, tell=lambda what, part: None)
+        own = FinishComparison(sample, functions, search, trials[0], left=left, tell=lambda what, part: None)
         return own.run(), own.trials
 
     return compare

@@ -114,7 +114,7 @@ class Sample:
         return self.outputs.errors(product(product(C, B).T / self.g, self.span.Q.T), y)
 
 
-class Comparison:
+class FinishComparison:
     """Trials on growing parts of a sample, with growing numbers of features.
 
     Parameters

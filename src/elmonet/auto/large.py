@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from elmonet.auto.comparison import BLOCK_ROWS, Comparison, Sample
+from elmonet.auto.comparison import BLOCK_ROWS, FinishComparison, Sample
 from elmonet.auto.search import Search
 from elmonet.auto.summary import FinishTrial, LargeResult, summary_of_large
 from elmonet.auto.transformed_data import TransformedData
@@ -237,7 +237,7 @@ class LargeFit:
             seed=seed,
             workers=getattr(source, "workers", 1),
         )
-        self.comparison = Comparison(
+        self.comparison = FinishComparison(
             self.sample,
             source.functions,
             self.search,
