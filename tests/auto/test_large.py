@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from elmonet import AutoELMDeepONet, InfiniteWidth, InputError, Linear, load, problems, relative_l2
-from elmonet.auto import large, model
+from elmonet import (
+    AutoELMDeepONet,
+    ELMDeepONet,
+    InfiniteWidth,
+    InputError,
+    Linear,
+    load,
+    problems,
+    relative_l2,
+)
+from elmonet.auto import comparison, large, model
 from elmonet.data.lazy import Blocks
 from elmonet.features.base import features
 from elmonet.fitting.block_tasks import BlockFeatures, LeftOutErrorsTask, SumTask
@@ -29,10 +38,10 @@ def few(monkeypatch):
     """Let a few hundred functions be many."""
     for module in (large, model):
         monkeypatch.setattr(module, "LARGE", 300)
-    for name, value in (("_SAMPLE", 500), ("_SEARCHED", 120), ("_HELD_OUT", 100), ("_WIDTHS", (40, 80, 80))):
+    for name, value in (("_SAMPLE", 500), ("_SEARCHED", 120), ("_HELD_OUT", 100), ("BLOCK_ROWS", 128)):
         monkeypatch.setattr(large, name, value)
-    for name, value in (("_WIDEST", 200), ("_WIDEST_AT", 600), ("_BLOCK_ROWS", 128)):
-        monkeypatch.setattr(large, name, value)
+    for name, value in (("_WIDTHS", (40, 80, 80)), ("_WIDEST", 200), ("BLOCK_ROWS", 128)):
+        monkeypatch.setattr(comparison, name, value)
 
 
 @pytest.fixture
@@ -157,6 +166,18 @@ def test_many_functions(few, tmp_path):
 
 
 @pytest.mark.numerics
+def test_a_sample_of_all_functions_is_summed_once(few, quick_search, monkeypatch):
+    """The sums of the best trial are those of the finish, which adds the held-out functions."""
+    u, s = functions(350, 2)
+    once = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    monkeypatch.setattr(comparison.FinishComparison, "sums_of", lambda self, best: None)
+    again = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
+    assert once.leaderboard_[0]["branch"] == again.leaderboard_[0]["branch"]
+    np.testing.assert_allclose(once.predict(u), again.predict(u), atol=1e-8)
+    assert once.expected_error_ == pytest.approx(again.expected_error_, rel=1e-4)
+
+
+@pytest.mark.numerics
 def test_the_left_out_errors_are_those_of_the_model(few):
     """Refit the chosen features without one function, densely."""
     u, s = functions(600, 2)
@@ -189,6 +210,53 @@ def test_every_kind_of_array_gives_the_same_model(few, quick_search, tmp_path):
         for kind, (U, S) in pairs.items():
             found = AutoELMDeepONet(random_state=0).fit(U, S, points=x)
             np.testing.assert_allclose(found.predict(u[:5]), expected, atol=1e-8, err_msg=kind)
+
+
+@pytest.mark.parametrize("count", [350, 60])
+@pytest.mark.parametrize("kind", ["zarr", "dask"])
+def test_arrays_by_name_on_disk(few, quick_search, tmp_path, kind, count):
+    """Inputs are those in memory, components those of one array; few functions are read at once."""
+    zarr, da = (pytest.importorskip(name) for name in ("zarr", "dask.array"))
+    u, s = functions(count, 2)
+    group = zarr.open_group(tmp_path / "data.zarr", mode="w")
+
+    def kept(name, A):
+        if kind == "dask":
+            return da.from_array(A, chunks=(100, *A.shape[1:]))
+        return group.create_array(name, data=A)
+
+    def fitted(X, y):
+        return AutoELMDeepONet(random_state=0, layers=0).fit(X, y, points=x)
+
+    X = {"load": u[:, 5:], "first": u[:, 1], "grid": u[:, 1:5].reshape(count, 2, 2)}
+    stored = {name: A if name == "first" else kept(name, A) for name, A in X.items()}
+    expected = fitted(X, s).predict(X)
+    np.testing.assert_allclose(fitted(stored, kept("s", s)).predict(X), expected, atol=1e-8)
+    one, y = np.stack([s, 1000 * s**2], axis=-1), {"p": s, "q": 1000 * s**2}
+    expected = fitted(kept("u", u), kept("one", one)).predict(u)
+    found = fitted(
+        group["u"] if kind == "zarr" else u, {name: kept(name, A) for name, A in y.items()}
+    ).predict(u)
+    np.testing.assert_allclose(found["p"], expected[..., 0], atol=1e-8)
+    np.testing.assert_allclose(found["q"], expected[..., 1], atol=1e-5)
+
+
+def test_arrays_by_name_on_disk_that_do_not_fit(few, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    u, s = functions(400, 2)
+    group = zarr.open_group(tmp_path / "data.zarr", mode="w")
+    stored = group.create_array("u", data=u)
+    with pytest.raises(InputError, match=r"same number of functions; got .*'b': \(99, 20\)"):
+        AutoELMDeepONet().fit({"a": stored, "b": u[:99]}, s, points=x)
+    with pytest.raises(InputError, match="components of y must all have the same shape"):
+        AutoELMDeepONet().fit(u, {"a": stored, "b": u[:, :9]}, points=x)
+    with pytest.raises(InputError, match="arrays of X must all hold"):
+        AutoELMDeepONet().fit({"a": stored, "b": 1.0}, s, points=x)
+    with pytest.raises(InputError, match=r"got dict\. .* AutoELMDeepONet"):
+        ELMDeepONet().fit({"a": stored, "b": u}, stored, points=x)
+    wrong = np.where(np.arange(400)[:, None] == 333, np.nan, u)
+    with pytest.raises(InputError, match="function 333"):
+        AutoELMDeepONet().fit({"a": stored, "b": wrong}, s, points=x)
 
 
 def test_few_functions_on_disk_are_read_at_once(tmp_path):
@@ -239,6 +307,7 @@ def test_logarithms_and_components(few):
 
 def test_time_for_a_part_of_the_functions(few, monkeypatch):
     """A clock that runs out during the sums: the fit is that of fewer functions, and says so."""
+    monkeypatch.setattr(comparison, "_WIDEST", 80)  # features, fewer than functions are summed
     u, s = functions(600, 2)
     fit_of = large.LargeFit._until
     monkeypatch.setattr(
@@ -265,7 +334,7 @@ def test_of_very_many_functions_some_are_left_out(few, quick_search, monkeypatch
     """Blocks spread over all functions: each error is that of a fit in which all are left out."""
     u, s = functions(2400, 2)
     u[1200:], s[1200:] = u[1200:] / 2, np.tanh(u[1200:] / 2) @ np.tril(np.ones((20, 20))).T / 20
-    monkeypatch.setattr(large, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(large, "BLOCK_ROWS", 64)
     every = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
     monkeypatch.setattr(large, "_KEPT_ERRORS", 1200)
     some = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
@@ -296,6 +365,6 @@ def test_the_best_kernel_is_tried_with_and_without_a_linear_block(few, quick_sea
     u, s = functions(350, 2)
     found = AutoELMDeepONet(random_state=0).fit(u, s, points=x)
     kernels = [row["branch"] for row in found.leaderboard_ if "landmarks" in row["branch"]]
-    best, *others = [kernel.split(",")[0] for kernel in kernels]
+    best, *others = [kernel.split("(")[0] for kernel in kernels]  # the last level moves the scale
     other = best.removeprefix("linear + ") if best.startswith("linear") else f"linear + {best}"
     assert other in others

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from elmonet import SLFN, AutoELMDeepONet, ELMDeepONet, InputError, Linear, Ridge, Sinusoid, problems
-from elmonet.auto import large
+from elmonet.auto import comparison, large
 from elmonet.auto import model as auto_model
 from elmonet.fitting.executors import OnDask
 
@@ -103,8 +103,10 @@ def test_a_worker_that_is_killed_during_the_finish_of_a_choice(data, client, mon
     """Everything is chosen on a sample; the sums of all functions survive the loss of a worker."""
     for module in (large, auto_model):
         monkeypatch.setattr(module, "LARGE", 300)
-    for name, value in (("_SEARCHED", 60), ("_HELD_OUT", 60), ("_WIDTHS", (20, 20, 20)), ("_WIDEST", 40)):
-        monkeypatch.setattr(large, name, value)
+    for name in ("_SEARCHED", "_HELD_OUT"):
+        monkeypatch.setattr(large, name, 60)
+    for name, value in (("_WIDTHS", (20, 20, 20)), ("_WIDEST", 40)):
+        monkeypatch.setattr(comparison, name, value)
     u, s = lazily(data, rows=30)
     whole = AutoELMDeepONet(random_state=0).fit(u, s, points=data.points)
     before, reduce, killers = set(client.run(os.getpid).values()), OnDask.reduce, []

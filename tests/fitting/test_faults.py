@@ -3,12 +3,15 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from elmonet import SLFN, ELMDeepONet, InputError, Linear, Ridge, fit_blocks, load, problems
+from elmonet.data.lazy import Blocks
+from elmonet.fitting.executors import OnThreads
 
 SCRIPT = """
 import sys, time
@@ -97,3 +100,27 @@ def test_a_truncated_file(tmp_path):
         pytest.raises(InputError, match="y cannot be read from function"),
     ):
         fit_blocks(ELMDeepONet(SLFN(20)), file["u"], file["s"], data.points)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no such signal on Windows")
+def test_ctrl_c_ends_all_threads_with_their_block():
+    """Each of two threads is given sixteen blocks; the signal comes during the third."""
+    added = []
+
+    class Counted:
+        needs_outputs = True
+
+        def empty(self):
+            return None
+
+        def add(self, part, start, X, y):
+            added.append(start)
+            if len(added) == 3:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            time.sleep(0.02)
+
+    blocks = Blocks(np.zeros((1000, 2)), np.zeros((1000, 2)), 10)
+    source = OnThreads(blocks, 2, None)
+    with pytest.raises(KeyboardInterrupt):
+        source.reduce("", Counted())
+    assert 3 <= len(added) < 16

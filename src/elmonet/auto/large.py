@@ -1,15 +1,16 @@
 """Many functions: choose on few, finish on all.
 
 A search on a sample finds transform, family and scale of the branch. Kernels then become features of
-landmarks, random networks get wider, and both are compared again on larger samples by held-out functions,
-with scales that shrink as functions and features become more. The best one is summed over all functions,
-block by block, in memory that does not depend on their number; a second pass leaves each function out.
+landmarks, random networks get wider, and both are compared again on larger samples (`comparison`). The best
+one is summed over all functions, block by block, in memory that does not depend on their number; a second
+pass leaves each function out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -17,15 +18,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from elmonet.auto.candidates import Candidate
+from elmonet.auto.comparison import BLOCK_ROWS, FinishComparison, Sample
 from elmonet.auto.search import Search
 from elmonet.auto.summary import FinishTrial, LargeResult, summary_of_large
 from elmonet.auto.transformed_data import TransformedData
-from elmonet.data.lazy import Blocks, is_dask
+from elmonet.data.lazy import Blocks, is_dask, map_rows, unpacked
+from elmonet.errors import InputError
 from elmonet.estimators.deeponet import ELMDeepONet
 from elmonet.features import POD
-from elmonet.features.base import features, features_of, fit_map, learns_from
-from elmonet.features.kernels import KERNELS
+from elmonet.features.base import features_of, fit_map, learns_from
 from elmonet.fitting.block_tasks import BlockFeatures, LeftOutErrorsTask, SumTask
 from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.executors import OnDask, OnThreads
@@ -35,11 +36,9 @@ from elmonet.fitting.prepare import branch_and_trunk
 from elmonet.fitting.streamed import Found, cores, find_stored_groups, sampled
 from elmonet.forms.inputs import InputForm
 from elmonet.forms.training import Training, understand
-from elmonet.linalg import product
-from elmonet.memory import available
 from elmonet.solve import Ridge, Solution
 from elmonet.solve.problem import Span, lifted, power_of_two
-from elmonet.solve.streamed import ValidatedRidge, ridge_from, validated_ridge
+from elmonet.solve.streamed import ValidatedRidge, ridge_from
 from elmonet.solve.sums import GramSums
 from elmonet.uncertainty.bands import Bands
 from elmonet.uncertainty.error_estimate import ErrorEstimate
@@ -51,22 +50,58 @@ _SAMPLE = 16_000  # functions on which finishes are compared
 _SAMPLE_BYTES = 1 << 28  # and what they may take
 _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
-_WIDTHS = (500, 1000, 2000)  # features of the comparisons
-_STEPS = (1.0, 2.0, 1.4)  # factors between scales in each of them; 1: a single scale
-_MOST_STEPS = 4  # from one scale to the next, as long as the error falls
-_KINDS = (4, 3, 2)  # kinds of branches in each of them
-_PER_FEATURE, _FEWEST = 8, 4  # functions for each feature in a comparison, and at least
-_CLOSE = 1.3  # drop kinds whose error exceeds this times the best
-_WIDER = 0.95  # error that twice the width must reach, relative to before, to be worth it
-_WIDEST, _WIDEST_AT = 4000, 10_000  # features at so many functions
-_WIDTH_POWER = 1 / 6  # fewer at more functions: N^-1/6
-_NARROWEST = 0.75  # but at least this part of them: else a million functions have a larger error than 100,000
-_LINEAR_UP_TO = 1000  # values of a function, above which there is no linear block
-_WEIGHT_BYTES = 1 << 29  # of random weights or landmarks
-_BLOCK_ROWS = 2048  # functions in a block
 _AGREE = 0.1  # by which left-out and held-out errors may differ for the former to be trusted
 _KEPT_ERRORS = 100_000  # functions that are left out in a second pass; of more, some spread over all
 _SEARCH_TIME, _COMPARE_TIME, _SUM_TIME = 0.3, 0.5, 0.75  # parts of the time budget after which each step ends
+
+
+class Together:
+    """An array on disk or of Dask; or several by name, read as one.
+
+    Parameters
+    ----------
+    given : an array, or a dictionary: of inputs, which are put side by side, or of components of outputs.
+    components : whether they are components, which become the last axis.
+
+    Attributes
+    ----------
+    array : (N, ...), read when its rows are taken.
+    """
+
+    def __init__(self, given: Any, *, components: bool):
+        self.array, self.components = given, components
+        self.parts = dict(given) if isinstance(given, dict) else None
+        if self.parts is None:
+            return
+        shapes = {name: np.shape(part) for name, part in self.parts.items()}
+        alike = [shape if components else shape[:1] for shape in shapes.values()]
+        if len(set(alike)) != 1 or not alike[0]:
+            what = "the components of y must all have the same shape (N, M)"
+            other = "the arrays of X must all hold the same number of functions"
+            raise InputError(f"{what if components else other}; got {shapes}.")
+        arrays = list(self.parts.values())
+        if any(is_dask(part) for part in arrays):
+            da: Any = import_module("dask.array")
+            self.array = self._joined(*map(da.asarray, arrays), of=da)
+        else:
+            arrays = [unpacked(A, A.attrs, n) if hasattr(A, "attrs") else A for n, A in self.parts.items()]
+            self.array = map_rows(self._joined, *arrays)
+
+    def _joined(self, *parts: Any, of: Any = np) -> Any:
+        if self.components:
+            return of.stack(parts, axis=-1)
+        return of.concatenate([part.reshape(len(part), prod(part.shape[1:])) for part in parts], axis=1)
+
+    def apart(self, rows: np.ndarray) -> Any:
+        """Return rows of the array in the form in which all were given."""
+        if self.parts is None:
+            return rows
+        if self.components:
+            return {name: rows[..., k] for k, name in enumerate(self.parts)}
+        shapes = [np.shape(part)[1:] for part in self.parts.values()]
+        columns = np.split(rows, np.cumsum([prod(shape) for shape in shapes])[:-1], axis=1)
+        of = zip(self.parts, columns, shapes, strict=True)
+        return {name: own.reshape(len(rows), *shape) for name, own, shape in of}
 
 
 class InMemory:
@@ -83,7 +118,7 @@ class InMemory:
 
     def __init__(self, training: Training, hook: Any):
         self.all, groups = training, training.groups
-        self.source = OnThreads(Blocks(training.X, training.y, _BLOCK_ROWS), cores(), hook)
+        self.source = OnThreads(Blocks(training.X, training.y, BLOCK_ROWS), cores(), hook)
         self.found = Found(groups, "" if groups is None else groups.reason)
 
     def training(self, functions: np.ndarray, X: np.ndarray, y: np.ndarray) -> Training:
@@ -108,18 +143,30 @@ class Stored:
 
     as_rows = False
 
-    def __init__(self, estimator: Any, u: Any, s: Any, points: Any, *, sensors: Any, groups: Any, hook: Any):
+    def __init__(
+        self,
+        estimator: Any,
+        X: Together,
+        y: Together,
+        points: Any,
+        *,
+        sensors: Any,
+        groups: Any,
+        hook: Any,
+    ):
         self.estimator, self.points, self.sensors = estimator, points, sensors
+        self.X, self.y, u, s = X, y, X.array, y.array
         if is_dask(u) or is_dask(s):
             self.source: Any = OnDask(u, s)
         else:
-            self.source = OnThreads(Blocks(u, s, _BLOCK_ROWS), cores(), hook)
+            self.source = OnThreads(Blocks(u, s, BLOCK_ROWS), cores(), hook)
         first = self.training(np.arange(_FORM), *self.source.rows(0, _FORM))
         form = BlockFeatures(first.inputs, first.outputs, None, 0, None)
         self.found = find_stored_groups(self.source, form, groups)
 
     def training(self, functions: np.ndarray, X: np.ndarray, y: np.ndarray) -> Training:
         """Return functions X and y of the sample as training data."""
+        X, y = self.X.apart(X), self.y.apart(y)
         return understand(self.estimator, X, y, self.points, sensors=self.sensors)
 
     every = training
@@ -151,7 +198,7 @@ class LargeFit:
         hook: Any,
     ):
         self.started = perf_counter()
-        self.source, self.found, self.as_rows = data.source, data.found, data.as_rows
+        self.source, self.found = data.source, data.found
         self.seed, self.budget = seed, budget
         source, found = self.source, self.found
         self.report = hook or (lambda what, done, total: None)
@@ -160,202 +207,87 @@ class LargeFit:
         count = min(_SAMPLE, max(2 * _SEARCHED, _SAMPLE_BYTES // one))
         chosen = sampled(source, count, rng)
         self.report("reading a sample", 0.0, 1.0)
-        self.X: np.ndarray
-        self.y: np.ndarray
-        self.X, self.y = source.take(chosen)
+        X: np.ndarray
+        y: np.ndarray
+        X, y = source.take(chosen)
         numbers = None if found.groups is None else found.groups.numbers[chosen]
-        self.held, self.rest = _held_out(len(chosen), numbers, rng)
-        self.held_out_functions, self.sampled_functions = chosen[self.held], chosen[self.rest]
-        own = self.rest[:_SEARCHED]
-        searched = data.training(chosen[own], self.X[own], self.y[own])
-        settings = settings | {"every": data.every(chosen, self.X, self.y)}
+        held, rest = _held_out(len(chosen), numbers, rng)
+        self.held_out_functions, self.sampled_functions = chosen[held], chosen[rest]
+        own = rest[:_SEARCHED]
+        searched = data.training(chosen[own], X[own], y[own])
+        settings = settings | {"every": data.every(chosen, X, y)}
         share = None if budget is None else _SEARCH_TIME * budget
         self.search = Search(
             searched, seed=seed, time_budget=share, progress=self._part(0.0, 0.3), **settings
         )
         self.best = self.search.run()
         self.transform = self.search.transforms[self.best.transform]
-        rows = data.training(chosen[self.rest], self.X[self.rest], self.y[self.rest])
+        rows = data.training(chosen[rest], X[rest], y[rest])
         seen = TransformedData(rows, self.transform, 1e-4 * self.best.error)
-        self.inputs, self.outputs, self.spread = seen.inputs, seen.outputs, seen.spread
+        self.inputs, self.outputs = seen.inputs, seen.outputs
         rank = None if seen.outputs.components else seen.modes[0].shape[1]
         self.trunk = self._fitted_trunk(POD(rank), rows)
         self.known = data.record(rows.X, seen.Z, self.inputs)
         P = self.outputs.seen()
         self.span = Span(features_of(self.trunk, P, "trunk"))
-        self.g = power_of_two(rows.y)
-        self.trials: list[FinishTrial] = []
+        self.sample = Sample(
+            X=X,
+            y=y,
+            held=held,
+            rest=rest,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            span=self.span,
+            g=power_of_two(rows.y),
+            as_rows=data.as_rows,
+            spread=seen.spread,
+            seed=seed,
+            workers=getattr(source, "workers", 1),
+        )
+        self.comparison = FinishComparison(
+            self.sample,
+            source.functions,
+            self.search,
+            self.best,
+            left=self._left,
+            tell=lambda what, part: self.report(what, 0.3 + 0.1 * part, 1.0),
+        )
 
     def run(self, missing: str = "raise") -> tuple[ELMDeepONet, list[dict[str, Any]]]:
         """Compare finishes and fit the best one; return the model and the leaderboard."""
-        best = self._compare()
+        best = self.comparison.run()
         model, finished, functions = self._finish(best, missing)
-        result = LargeResult(
-            finished, self.trials, functions, self.source.functions, len(self.search.X), self.found.words
-        )
+        trials, searched = self.comparison.trials, len(self.search.X)
+        result = LargeResult(finished, trials, functions, self.source.functions, searched, self.found.words)
         words = summary_of_large(model, self.search, self.best, result)
         model._adopt(replace(model._fitted(), words=words))
-        rows = [trial.row(self.transform) for trial in self.trials]
+        rows = [trial.row(self.transform) for trial in trials]
         rows.sort(key=lambda row: (-row["functions"], row["error"]))
         return model, [finished.row(self.transform), *rows, *self.search.leaderboard()]
-
-    # Comparison on the sample
-
-    def _compare(self) -> FinishTrial:
-        """Return the best trial: kinds, then scales, then widths, by held-out functions of the sample."""
-        kinds, best = self._kinds(), None
-        for width, step, count in zip(_WIDTHS, _STEPS, (*_KINDS[1:], 0), strict=True):
-            width = self._allowed(max(1, min(width, len(self.rest) // _FEWEST)))
-            functions = min(len(self.rest), _PER_FEATURE * width)
-            if best is not None and (self._late(_COMPARE_TIME) or width < 1.5 * best.width):
-                break
-            found: list[FinishTrial] = []
-            for i, candidate in enumerate(kinds):
-                if found and self._late(_COMPARE_TIME):
-                    break
-                part = 0.3 + 0.05 * len(self.trials) / (len(self.trials) + 5) * (i + 1)
-                self.report(f"comparing {candidate} on {functions} functions", part, 1.0)
-                found.append(self._around(self._try(candidate, width, functions), step))
-            found += self._with_or_without_linear(found)
-            found.sort(key=lambda trial: trial.error)
-            narrow, best = best, found[0]
-            if narrow is not None and best.error > _WIDER * narrow.error:
-                return min(best, narrow, key=lambda trial: trial.error)
-            close = [trial.candidate for trial in found if trial.error <= _CLOSE * best.error]
-            alike: dict[tuple[str, bool], Candidate] = {}
-            for candidate in close:
-                if candidate.has_scale:
-                    alike.setdefault((candidate.family, candidate.linear), candidate)
-            kinds = list(alike.values())[:count]
-            if not kinds:
-                break
-        assert best is not None
-        grows = best.candidate.has_scale and best.features >= best.width  # a smooth kernel has few features
-        return replace(best, width=self._allowed(_WIDEST)) if grows else best
-
-    def _kinds(self) -> list[Candidate]:
-        """Return kernels and networks to compare: the best of each family of the search."""
-        usable = (*KERNELS, "none", "constant", "cos", "cos-t", "tanh", "relu-net", "mlp", "cnn")
-        families: dict[str, Candidate] = {}
-        m = prod(self.inputs.shape)
-        for trial in sorted(self.search.trials, key=lambda trial: (-trial.functions, trial.error)):
-            candidate, same = trial.candidate, trial.transform == self.best.transform
-            if same and (candidate.family in usable or candidate.family.startswith("smooth")):
-                few = m <= _LINEAR_UP_TO or not candidate.has_scale
-                families.setdefault(candidate.family, replace(candidate, linear=candidate.linear and few))
-        kinds = list(families.values())
-        networks = [candidate for candidate in kinds if candidate.width]
-        chosen = dict.fromkeys([*kinds[: _KINDS[0] - 1], *networks[:1]])
-        if not any(candidate.has_scale for candidate in chosen):
-            chosen |= dict.fromkeys([c for c in kinds if c.has_scale][:1])
-        return list(chosen)
-
-    def _try(self, candidate: Candidate, width: int, functions: int) -> FinishTrial:
-        """Sum a branch over some functions of the sample, and choose alpha by the held-out ones."""
-        started, own = perf_counter(), self.rest[:functions]
-        block_features = self._block_features(candidate, width)
-        workers = getattr(self.source, "workers", 1)
-        source = OnThreads(Blocks(self.X[own], self.y[own], _BLOCK_ROWS), workers, None)
-        with threadpool_limits(1):
-            sums = source.reduce("", SumTask(block_features, GramSums))
-        with threadpool_limits(workers):
-            ridge = self._validated(sums, block_features, self._begin(candidate), coarse=True)
-        seconds = perf_counter() - started
-        found = block_features.width
-        trial = FinishTrial(candidate, width, found, functions, ridge.error, ridge, seconds)
-        self.trials.append(trial)
-        return trial
-
-    def _around(self, best: FinishTrial, step: float) -> FinishTrial:
-        """Try the next smaller scale, then others as long as the error falls; return the best trial."""
-        if step == 1 or not best.candidate.has_scale or self._late(_COMPARE_TIME):
-            return best
-        at, scale = best.candidate.at, best.candidate.scale
-        smaller = self._try(at(scale / step), best.width, best.functions)
-        factor = 1 / step if smaller.error < best.error else step
-        best = min(best, smaller, key=lambda trial: trial.error)
-        for _ in range(_MOST_STEPS):
-            if self._late(_COMPARE_TIME):
-                break
-            further = self._try(at(best.candidate.scale * factor), best.width, best.functions)
-            if further.error >= best.error:
-                break
-            best = further
-        return best
-
-    def _with_or_without_linear(self, found: list[FinishTrial]) -> list[FinishTrial]:
-        """Try the best kernel without its linear block, or with one, which few functions do not decide.
-
-        A smooth kernel of a small scale has few features above rounding; beside a linear block it has more.
-        So both go on while they are close: which is better at few features says little about many.
-        """
-        best = min(found, key=lambda trial: trial.error)
-        candidate, m = best.candidate, prod(self.inputs.shape)
-        other = replace(candidate, linear=not candidate.linear)
-        tried = any((t.candidate.family, t.candidate.linear) == (other.family, other.linear) for t in found)
-        kernel = candidate.has_scale and not candidate.width and m <= _LINEAR_UP_TO
-        if tried or not kernel or self._late(_COMPARE_TIME):
-            return []
-        return [self._try(other, best.width, best.functions)]
-
-    def _begin(self, candidate: Candidate) -> float | None:
-        """Return the alpha of the last trial of the same family, to begin with."""
-        alike = [t.ridge.relative for t in self.trials if t.candidate.family == candidate.family]
-        return alike[-1] if alike else None
-
-    def _validated(
-        self, sums: GramSums, block_features: BlockFeatures, begin: float | None, *, coarse: bool = False
-    ) -> ValidatedRidge:
-        """Choose alpha by the held-out functions."""
-        X, y = block_features.rows(self.X[self.held], self.y[self.held])
-        B = np.ascontiguousarray(block_features.features(X))
-        return validated_ridge(sums, lambda C: float(np.mean(self._errors(C, B, y))), begin, coarse=coarse)
-
-    def _errors(self, C: np.ndarray, B: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self.outputs.errors(product(product(C, B).T / self.g, self.span.Q.T), y)
-
-    def _block_features(self, candidate: Candidate, width: int) -> BlockFeatures:
-        """Return the features of a candidate, its branch fitted to the sample."""
-        branch = replace(candidate, width=width if candidate.width else 0).branch(self.spread, self.seed)
-        names = branch.get_params(deep=True)
-        landmarks = [name for name in names if name.split("__")[-1] == "landmarks"]
-        branch.set_params(**dict.fromkeys(landmarks, width))
-        branch, _ = branch_and_trunk(branch, POD(), self.inputs, self.outputs, self.seed)
-        some = self.rest if "sample" in learns_from(branch) else self.rest[:1]
-        X = self.X[some] if self.as_rows else self.inputs.arranged(self.X[some])
-        Z = self.inputs.seen(X)
-        fit_map(branch, Z)
-        found = features(branch, Z[:1]).shape[1]
-        return BlockFeatures(self.inputs, self.outputs, branch, found, self.span, self.g, self.as_rows)
-
-    def _allowed(self, width: int) -> int:
-        """Return a width, at most what N, memory and the sample allow."""
-        N, m = self.source.functions, prod(self.inputs.shape)
-        widest = _WIDEST * max(_NARROWEST, min(1.0, _WIDEST_AT / N) ** _WIDTH_POWER)
-        room = np.sqrt(available() / 2 / 8 / (getattr(self.source, "workers", 1) + 4))
-        return int(min(width, widest, room, _WEIGHT_BYTES // (8 * m), max(1, N // 2)))
 
     # The fit to all functions
 
     def _finish(self, best: FinishTrial, missing: str) -> tuple[ELMDeepONet, FinishTrial, int]:
         """Sum the best branch over all functions, choose alpha, leave each function out."""
-        started, N = perf_counter(), self.source.functions
-        best = replace(best, width=self._in_time(best))
-        block_features = self._block_features(best.candidate, best.width)
-        with threadpool_limits(1):
-            task: Any = SumTask(block_features, GramSums, self.held_out_functions)
-            sums = self.source.reduce("summing up", task, until=self._until(_SUM_TIME))
+        started, N, sample = perf_counter(), self.source.functions, self.sample
+        if (kept := self.comparison.sums_of(best)) is not None:
+            block_features, sums = kept
+        else:
+            block_features = sample.block_features(best.candidate, best.width)
+            with threadpool_limits(1):
+                adding = SumTask(block_features, GramSums, self.held_out_functions)
+                sums = self.source.reduce("summing up", adding, until=self._until(_SUM_TIME))
         with self.source.all_threads():
-            ridge = self._validated(sums, block_features, best.ridge.relative)
-            block_features.add(sums, *block_features.rows(self.X[self.held], self.y[self.held]))
+            ridge = sample.validated(sums, block_features, best.ridge.relative)
+            block_features.add(sums, *sample.held_out(block_features))
             alpha, factor, C = ridge_from(sums, ridge.alpha)
-        task = LeftOutErrorsTask(block_features, factor.factor, C / self.g)
+        task = LeftOutErrorsTask(block_features, factor.factor, C / sample.g)
         errors, functions, kind, residual = self._left_out(task, ridge, sums.functions)
         fair = errors
         if kind == "leave-one-out" and np.any(outside := self._outside(block_features, functions)):
             fair = errors[outside]
         solution = Solution(
-            **lifted(self.span, C / self.g),
+            **lifted(self.span, C / sample.g),
             rank_T=self.span.rank,
             condition=factor.condition,
             residual=residual,
@@ -402,14 +334,14 @@ class LargeFit:
         functions held out, of which the solve knew nothing; these are stated if the two differ, and if
         functions belong together.
         """
-        X, y = task.block_features.rows(self.X[self.held], self.y[self.held])
-        with threadpool_limits(getattr(self.source, "workers", 1)):
+        X, y = self.sample.held_out(task.block_features)
+        with threadpool_limits(self.sample.workers):
             left_out, _, _ = task.left_out(X, y)
         both = float(np.mean(self.outputs.errors(left_out, y))), ridge.error
         alike = abs(both[0] - both[1]) <= _AGREE * both[1]
         if self.found.groups is not None or not alike or summed < self.source.functions:
             B = task.block_features.features(X)
-            errors = self._errors(ridge.C, np.ascontiguousarray(B), y)
+            errors = self.sample.errors(ridge.C, np.ascontiguousarray(B), y)
             return errors, self.held_out_functions, "held out", None
         with threadpool_limits(1):
             what, most = "leaving functions out", _KEPT_ERRORS
@@ -430,7 +362,7 @@ class LargeFit:
 
     def _error_bars(self, task: LeftOutErrorsTask) -> OperatorErrorBars | None:
         """Return error bars from the held-out functions, now left out, equally wide for all functions."""
-        left_out, z, _ = task.left_out(*task.block_features.rows(self.X[self.held], self.y[self.held]))
+        left_out, z, _ = task.left_out(*self.sample.held_out(task.block_features))
         bands = None if self.found.partly else Bands.of(z - left_out, [np.ones((1, 1))])
         return None if bands is None else OperatorErrorBars(bands)
 
@@ -440,25 +372,16 @@ class LargeFit:
 
     # Time
 
-    def _late(self, part: float) -> bool:
-        return perf_counter() > self._until(part)
-
     def _until(self, part: float) -> float:
         """Return when a part of the time budget is over."""
         return np.inf if self.budget is None else self.started + part * self.budget
 
-    def _in_time(self, best: FinishTrial) -> int:
-        """Return the width for which there is time to sum all functions and to leave them out."""
-        width = best.width
-        if self.budget is None or not best.candidate.has_scale:
-            return width
-        # Features, sums and the second pass take about N p1^2 each, as the trials did for their functions.
-        slowest = max(self.trials, key=lambda trial: trial.functions * trial.features**2)
-        rate = slowest.seconds / (slowest.functions * slowest.features**2)
-        left = max(self._until(0.9) - perf_counter(), 0.05 * self.budget)
-        possible = np.sqrt(left / (2 * rate * self.source.functions))
-        tried = max(trial.width for trial in self.trials)  # fewer functions are better than fewer features
-        return int(min(width, max(possible, tried)))
+    def _left(self) -> tuple[float, float]:
+        """Return the seconds that are left for comparisons, and for the fit to all functions."""
+        if self.budget is None:
+            return np.inf, np.inf
+        now = perf_counter()
+        return self._until(_COMPARE_TIME) - now, max(self._until(0.9) - now, 0.05 * self.budget)
 
     def _part(self, begin: float, end: float) -> Callable[[str, float, float], None]:
         return lambda what, done, total: self.report(what, begin + (end - begin) * done / total, 1.0)

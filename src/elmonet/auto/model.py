@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from elmonet.auto.diagnostics import Repeats, merge_repeats
 from elmonet.auto.error_estimate import error_estimate
-from elmonet.auto.large import LARGE, InMemory, LargeFit, Stored
+from elmonet.auto.large import LARGE, InMemory, LargeFit, Stored, Together
 from elmonet.auto.layers import compare_with_layers
 from elmonet.auto.marching import compare_with_marching, fit_listed, is_ragged
 from elmonet.auto.meshes import compare_meshes
@@ -161,7 +161,7 @@ class AutoELMDeepONet(OperatorEstimator):
             X, y, points, sensors, physics = _solved(X, y, points, sensors, groups, data, hook, until)
             gaps = choice(self.missing, "missing", ("raise", "ignore")) == "ignore"
             training = None
-            if any(is_dask(A) or is_stored(A) for A in (X, y)):
+            if any(_is_outside_memory(A) for A in (X, y)):
                 best, leaderboard, repeats = self._choose_stored(X, y, points, sensors, groups, start, hook)
             else:
                 begin = perf_counter()
@@ -205,10 +205,13 @@ class AutoELMDeepONet(OperatorEstimator):
         self, X: Any, y: Any, points: Any, sensors: Any, groups: Any, start: float, hook: Any
     ) -> tuple[tuple[ELMDeepONet, Any], list[dict[str, Any]], Repeats]:
         """Choose for arrays on disk or of Dask: few functions are read at once, many in blocks."""
-        if X.shape[0] <= LARGE:
+        named = Together(X, components=False), Together(y, components=True)
+        if named[0].array.shape[0] <= LARGE:
             X, y = (
-                np.asarray(A) if is_dask(A) else read_rows(A, 0, A.shape[0], n)
-                for A, n in ((X, "X"), (y, "y"))
+                A.apart(
+                    np.asarray(A.array) if is_dask(A.array) else read_rows(A.array, 0, A.array.shape[0], n)
+                )
+                for A, n in zip(named, ("X", "y"), strict=True)
             )
             training = understand(self, X, y, points, sensors=sensors, groups=groups)
             return self._choose(training, sensors, start, hook)
@@ -218,7 +221,7 @@ class AutoELMDeepONet(OperatorEstimator):
                     f"{name}={getattr(self, name)!r} needs all functions in memory; here they are read in "
                     "blocks. Leave it out, or load the arrays."
                 )
-        stored = Stored(self, X, y, points, sensors=sensors, groups=groups, hook=hook)
+        stored = Stored(self, *named, points, sensors=sensors, groups=groups, hook=hook)
         return self._finish_large(stored, start, hook)
 
     def _finish_large(
@@ -389,3 +392,8 @@ def _solved(
             "data is used with an equation, fit(u, pde, data=...); here y holds the outputs. Remove data."
         )
     return X, y, points, sensors, None
+
+
+def _is_outside_memory(given: Any) -> bool:
+    """Return whether an array, or one of a dictionary, is on disk or of Dask."""
+    return any(is_dask(A) or is_stored(A) for A in (given.values() if isinstance(given, dict) else [given]))

@@ -317,6 +317,11 @@ class Blocks:
 
     def __post_init__(self) -> None:
         for name, array in (("X", self.u), ("y", self.s)):
+            if isinstance(array, dict):
+                raise InputError(
+                    f"{name} must be one array if it is read in blocks, got dict. Load its arrays, or use "
+                    "AutoELMDeepONet, which reads arrays by name in blocks."
+                )
             if not hasattr(array, "shape") or len(array.shape) < 2 or 0 in array.shape:
                 raise InputError(
                     f"{name} must hold one function per row, (N, ...), and not be empty; got "

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
+from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -143,18 +144,25 @@ class OnThreads:
         """Run worker w on blocks w, w + workers, ...; return the results in the order of the workers."""
         shares = [share for w in range(self.workers) if (share := starts[w :: self.workers])]
         if len(shares) == 1:
-            return [self._run(task, shares[0], look)]
+            return [self._run(task, shares[0], look, Event())]
+        interrupted = Event()
 
         def beside(share: list[int]) -> Any:
             with beside_others():
-                return self._run(task, share, look)
+                return self._run(task, share, look, interrupted)
 
         with ThreadPoolExecutor(len(shares)) as pool:
-            return list(pool.map(beside, shares))
+            try:
+                return list(pool.map(beside, shares))
+            except BaseException:  # Ctrl-C is seen here only: the threads end with their block
+                interrupted.set()
+                raise
 
-    def _run(self, task: Any, starts: list[int], look: Any) -> Any:
+    def _run(self, task: Any, starts: list[int], look: Any, interrupted: Event) -> Any:
         part = task.empty()
         for start in starts:
+            if interrupted.is_set():
+                break
             X, y = self.blocks.read(start) if task.needs_outputs else (self.blocks.inputs(start), None)
             if look is not None:
                 look(start, X, y)
