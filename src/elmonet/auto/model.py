@@ -246,7 +246,8 @@ class AutoELMDeepONet(OperatorEstimator):
             for name in ("log_inputs", "log_outputs"):
                 if getattr(self, name):
                     raise InputError(f"{name}=True needs outputs without gaps, at common points.")
-            model, leaderboard = choose_unaligned(training, seed=seed, deadline=deadline, progress=hook)
+            end = start + self._budget()  # nothing comes after the last fit
+            model, leaderboard = choose_unaligned(training, seed=seed, deadline=end, progress=hook)
             words = summary_of_unaligned(model, leaderboard, training)
             model._adopt(replace(model._fitted(), words=words))
             return (model, None), leaderboard, Repeats(0, 0.0)
