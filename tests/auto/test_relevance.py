@@ -148,3 +148,14 @@ def test_a_metric_finds_the_directions_that_matter():
     assert 0.7 < median / np.median(errors) < 1.4
     plain = [ELMDeepONet(InfiniteWidth("rbf", scale)).fit(u, s, points=POINTS) for scale in (0.1, 0.3, 1.0)]
     assert np.mean(errors) < 0.5 * min(relative_l2(other.predict(new), truth) for other in plain)
+
+
+def test_a_number_that_is_zero_in_one_function_has_no_logarithm():
+    """Without that function, its logarithm would be learned, and the function could not be predicted."""
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(size=(60, 2)))
+    u[7, 1] = 0.0
+    s = 1 + np.log1p(u[:, :1]) * POINTS + u[:, 1:] / (1 + u[:, 1:]) * POINTS**2
+    model = AutoELMDeepONet(random_state=0).fit(u, s, points=POINTS)
+    assert not any(part.logarithm and part.name == "1" for part in model.best_model_.inputs_.parts or ())
+    assert model.expected_error_ < 0.02

@@ -72,6 +72,7 @@ def learn_parts(
     base: Transform,
     parts: Sequence[InputPart],
     fixed: Sequence[str] = (),
+    signed: Sequence[str] = (),
     until: float = np.inf,
 ) -> Relevance:
     """Choose for every part how the branch sees it, and its scale, by exact leave-one-out.
@@ -82,6 +83,7 @@ def learn_parts(
     base : the transform to begin with: its logarithms of the outputs stay.
     parts : the parts of the inputs.
     fixed : names of parts whose transform stays.
+    signed : names of parts that are zero or negative in other functions: their logarithm is not taken.
     until : time, of `perf_counter`, after which no other transform is tried.
     """
     some = training.of(np.arange(min(len(training.X), _MOST_FUNCTIONS)))
@@ -91,7 +93,7 @@ def learn_parts(
     logarithms = np.repeat([part.logarithm for part in whole], [part.size for part in whole])[ends - 1]
     first = []
     for part, own, logarithm in zip(parts, columns, logarithms, strict=True):
-        of_nature = part.name not in fixed and positive_by_nature(own)
+        of_nature = part.name not in (*fixed, *signed) and positive_by_nature(own)
         wide = of_nature and (logarithm or (own.max() > _WIDE * own.min() and even_in_logarithms(own)))
         first.append(replace(part, logarithm=bool(wide or (logarithm and part.name in fixed))))
     outputs = replace(base, scale_inputs=True)
@@ -101,7 +103,8 @@ def learn_parts(
         before = best
         for i in np.argsort([-max(part.relevance) for part in best.parts])[:_MOST_TRIED]:
             for other in best.parts[i].alternatives(columns[i]):
-                if other.name not in fixed and perf_counter() <= until:
+                possible = other.name not in fixed and not (other.logarithm and other.name in signed)
+                if possible and perf_counter() <= until:
                     changed = [other if j == i else part for j, part in enumerate(best.parts)]
                     trial = _scales(few, changed, best.kernel)
                     best = trial if trial.error < _GAIN * best.error else best

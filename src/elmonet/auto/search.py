@@ -119,6 +119,7 @@ class Search:
         self.parts = training.inputs.found_parts(training.X)
         self.checked: HeldOut | None = None  # errors of functions left out of all that was learned
         self._fixed = _fixed_parts(self.parts, log_inputs)
+        self._signed = _signed_parts(self.parts, training.X)
         self._learned: dict[int, Callable[[Training], Relevance]] = {}  # how transforms were learned
         self.trials: list[Trial] = []
         self._timed: list[Trial] = []  # the same, as soon as they end
@@ -287,7 +288,8 @@ class Search:
                 return
             self._report("learning the scale of each part of the inputs", 0.05, 1.0)
             until = perf_counter() + _LEARNING_SHARE * (self.deadline - perf_counter())
-            learn = partial(learn_parts, base=base, parts=self.parts, fixed=self._fixed, until=until)
+            given: dict[str, Any] = {"parts": self.parts, "fixed": self._fixed, "signed": self._signed}
+            learn = partial(learn_parts, base=base, until=until, **given)
             self._try_learned(learn, functions)
 
     def _learn_metric(self, functions: int) -> None:
@@ -510,6 +512,13 @@ def _fixed_parts(
     if not isinstance(log_inputs, Mapping):
         return tuple(part.name for part in parts)
     return tuple(part.name for part in parts if part.name.split("[")[0] in map(str, log_inputs))
+
+
+def _signed_parts(parts: tuple[InputPart, ...], X: np.ndarray) -> tuple[str, ...]:
+    """Return the names of the parts that are zero or negative in some function."""
+    least = X.reshape(len(X), -1).min(axis=0)
+    ends = np.cumsum([part.size for part in parts])[:-1]
+    return tuple(p.name for p, own in zip(parts, np.split(least, ends), strict=True) if own.min() <= 0)
 
 
 def _rounds(n: int) -> list[int]:

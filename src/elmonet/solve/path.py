@@ -68,7 +68,9 @@ class AlphaPath(ABC):
         """Return the criterion and the relative error at each alpha."""
 
     def choose(self, count: int, rough: bool = False) -> None:
-        """Evaluate `count` alphas down from the largest eigenvalue, as many below if worthwhile, and one between.
+        """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile.
+
+        One more is evaluated between those next to the best.
 
         If B itself was factorised before, all of them are evaluated with that. With `rough`, only some of
         those that need it are, around the best.
@@ -121,8 +123,8 @@ class AlphaPath(ABC):
     def _refine(self) -> None:
         """Evaluate the alpha at the vertex of a parabola through the best one and its neighbours.
 
-        The error is half a percent larger at an alpha that is off by a factor of two, which hides how it changes
-        with the scale of a kernel (Darcy flow of benchmarks/peers.py).
+        At an alpha that is off by a factor of two, the error is half a percent larger, which hides how it
+        changes with the scale of a kernel (Darcy flow of benchmarks/peers.py).
         """
         best = self.best()
         if not 0 < best < len(self.alphas) - 1 or self.criterion[best] <= 0:
