@@ -85,8 +85,8 @@ class AutoELMDeepONet(OperatorEstimator):
         expected error does without refits, unless there is a time budget.
     expected_error_ : the relative error to expect on new functions drawn like these: the leave-one-out error
         of `best_model_`, plus the optimism of choosing among many candidates. Where at most 50 functions of
-        numbers lie on a part of a grid, the error at the rest of it, if that is larger. With layers, with gaps
-        and for scattered outputs, the error of held-out functions; `error_kind_` says which of the two.
+        numbers lie on a part of a grid, the error at the rest of it, if that is larger. With layers, with
+        gaps and for scattered outputs, that of held-out functions; `error_kind_` says which of the two.
     loo_error_ : the same, where it is a leave-one-out error.
     leaderboard_ : list of dictionaries, one for each candidate that was tried, the best first.
     physics_ : how the equation was solved, if the model was fitted to one.

@@ -46,7 +46,7 @@ class RestOfGrid(NamedTuple):
             return of
         growth = self.error / of.error if of.error else 1.0
         components = tuple((name, growth * own) for name, own in of.components)
-        known = {"independent": independent, "rate": rate, "choice": choice}
+        known: dict[str, Any] = {"independent": independent, "rate": rate, "choice": choice}
         found = ErrorEstimate.of(self.error * self.left_out, of.kind, stated=self.error, **known)
         quantiles = found.quantiles
         if quantiles is not None:
