@@ -21,6 +21,7 @@ FINEST = (float(np.finfo(np.float64).eps) / 4) ** 2  # the smallest candidate, r
 _STILL_FALLING = 0.9  # the criterion falls at an alpha if it is below this times that at the next larger one
 _FLAT = 1.1  # the criterion is flat within this factor of its least value
 _RISING = 1.0005  # the criterion rises if it exceeds that at the next larger alpha by this factor
+_REFINED_FROM = 500  # functions from which the best alpha is known better than the steps are wide
 _PER_STEP = 8  # parts of the step between two alphas, to which the one between them is rounded
 _APART = 3  # of a rough path, every third alpha is evaluated first, then all between those next to the best
 
@@ -70,7 +71,7 @@ class AlphaPath(ABC):
     def choose(self, count: int, rough: bool = False) -> None:
         """Evaluate `count` alphas down from the largest eigenvalue, and as many below if worthwhile.
 
-        One more is evaluated between those next to the best.
+        With many functions, one more is evaluated between those next to the best.
 
         If B itself was factorised before, all of them are evaluated with that. With `rough`, only some of
         those that need it are, around the best.
@@ -127,7 +128,8 @@ class AlphaPath(ABC):
         changes with the scale of a kernel (Darcy flow of benchmarks/peers.py).
         """
         best = self.best()
-        if not 0 < best < len(self.alphas) - 1 or self.criterion[best] <= 0:
+        few = self.shape[1] < _REFINED_FROM
+        if few or not 0 < best < len(self.alphas) - 1 or self.criterion[best] <= 0:
             return
         x, f = (np.log(A[best - 1 : best + 2]) for A in (self.alphas, self.criterion))
         slope, curvature = np.polyfit(x - x[1], f, 2)[1::-1]
