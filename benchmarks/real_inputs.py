@@ -6,12 +6,16 @@ Each method runs on each data set in a process of its own: mean relative error, 
 Rivals see all parts side by side, standardised, with logarithms of positive numbers as outputs that vary by
 more than a hundred, which is what a careful user would begin with. They predict the outputs' principal
 components: kernel ridge (scikit-learn, grid search), a Gaussian process with a scale for each column,
-gradient-boosted trees, and SMT's kriging and PyApprox's kernel operator if they can be imported. Written to
+gradient-boosted trees, and SMT's kriging and PyApprox's kernel operator if they can be imported. A rival is
+stopped after ten times our CPU seconds, and not before ten minutes of them. Written to
 benchmarks/results/real_inputs.json. CPU seconds stand beside seconds, which a busy machine makes longer.
 """
 
 import argparse
 import json
+import resource
+import signal
+import subprocess
 import time
 import warnings
 from functools import partial
@@ -41,6 +45,7 @@ OUT = RESULTS / "real_inputs.json"
 MODES = 15  # principal components that rivals learn, at most
 MAX_GAUSSIAN = 1000  # functions, beyond which a Gaussian process takes hours
 MAX_COLUMNS = 50  # columns, beyond which a scale for each takes hours
+TIMES_OURS, AT_LEAST = 10, 600  # CPU seconds after which a rival is stopped
 
 
 def numbers(n, seed, count=20):
@@ -214,21 +219,35 @@ def measure(name, method, folder):
     return row | {"expected_error": expected, **times, "peak_gib": peak_gib()}
 
 
+def measure_alone(name, method, folder, limit):
+    """Return a row measured in a process of its own, stopped after so many CPU seconds."""
+    more = ["--data", folder] if folder else []
+    try:
+        return run_alone(__file__, "--one", name, method, "--limit", limit, *more)
+    except subprocess.CalledProcessError as error:
+        if error.returncode != -signal.SIGXCPU:
+            raise
+        return {"dataset": name, "method": method, "skipped": f"no answer after {limit} CPU seconds"}
+
+
 def main():
     parser = option_parser(__doc__, data=True, out=OUT)
     parser.add_argument("--only", nargs="*", choices=list(METHODS), help="methods")
     parser.add_argument("--datasets", nargs="*", help="data sets")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--limit", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         warnings.simplefilter("ignore")
+        resource.setrlimit(resource.RLIMIT_CPU, (arguments.limit, arguments.limit + 10))
         print(json.dumps(measure(*arguments.one, arguments.data)))
         return
     rows = read_results(arguments.out, [])
     for name in arguments.datasets or [*SETS, *(FILES if arguments.data else ())]:
         for method in arguments.only or METHODS:
-            more = ["--data", arguments.data] if arguments.data else []
-            row = run_alone(__file__, "--one", name, method, *more)
+            ours = [row for row in rows if (row["dataset"], row["method"]) == (name, "elmonet")]
+            seconds = max((row.get("cpu_seconds", 0) for row in ours), default=0)
+            row = measure_alone(name, method, arguments.data, max(int(TIMES_OURS * seconds), AT_LEAST))
             rows = [old for old in rows if (old["dataset"], old["method"]) != (name, method)] + [row]
             write_results(arguments.out, rows)
             print_row(row)

@@ -178,3 +178,14 @@ def test_folds_without_the_level_zero_of_a_grid():
     s = 1 / (1 + ((np.linspace(0, 1, 120) - u[:, :1]) / (0.08 + 0.5 * u[:, 1:])) ** 2)
     model = AutoELMDeepONet(layers=0, random_state=0).fit(u, s, points=np.linspace(0, 1, 120))
     assert np.isfinite(model.predict(u)).all()
+
+
+def test_a_number_that_is_zero_in_one_function_has_no_logarithm():
+    """Without that function, its logarithm would be learned, and the function could not be predicted."""
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(size=(60, 2)))
+    u[7, 1] = 0.0
+    s = 1 + np.log1p(u[:, :1]) * POINTS + u[:, 1:] / (1 + u[:, 1:]) * POINTS**2
+    model = AutoELMDeepONet(random_state=0).fit(u, s, points=POINTS)
+    assert not any(part.logarithm and part.name == "1" for part in model.best_model_.inputs_.parts or ())
+    assert model.expected_error_ < 0.02

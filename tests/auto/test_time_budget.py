@@ -11,12 +11,16 @@ import elmonet.auto.marching
 import elmonet.auto.model
 import elmonet.auto.relevance
 import elmonet.auto.search
+import elmonet.fitting.in_memory
+import elmonet.fitting.incomplete
 import elmonet.layered.chain
 import elmonet.layered.choice
 import elmonet.layered.model
 import elmonet.physics.choice
 import elmonet.physics.pde
+import elmonet.solve.gaps
 from elmonet import AutoELMDeepONet, LayeredELMDeepONet, TimeBudgetWarning, problems
+from elmonet.data import Scattered
 from elmonet.physics import PDE, Box
 
 PROMISE = 1.2  # times the budget
@@ -47,6 +51,7 @@ def clock(monkeypatch):
     clock = Clock()
     auto, layered, physics = elmonet.auto, elmonet.layered, elmonet.physics
     modules = [auto.layers, auto.marching, auto.model, auto.search, auto.relevance, auto.error_estimate]
+    modules += [elmonet.fitting.incomplete, elmonet.solve.gaps]
     modules += [layered.chain, layered.choice, layered.model, physics.choice, physics.pde]
     for module in modules:
         monkeypatch.setattr(module, "perf_counter", clock)
@@ -154,3 +159,82 @@ def test_few_functions_of_large_outputs(clock, monkeypatch, budget):
     assert model.expected_error_ is not None
     if budget == 60.0:
         assert clock.now > 30  # all 38 refits and 10 of the check, if there is time
+
+
+@pytest.fixture(scope="module")
+def gappy():
+    rng = np.random.default_rng(0)
+    data = problems.antiderivative(700, 1, n_sensors=20, n_points=12)
+    y = data.s_train + data.u_train[:, :12] ** 2
+    y[rng.random(y.shape) < 0.1] = np.nan
+    return data.u_train, y, data.points
+
+
+@pytest.mark.parametrize("budget", [3.0, 6.0, 15.0, 100.0])
+@pytest.mark.parametrize("count", [300, 700])
+def test_gaps(clock, monkeypatch, gappy, budget, count):
+    """A trial of 400 functions takes one second, and the fit to all of them in proportion."""
+    work, calls = elmonet.fitting.in_memory.fit_with_gaps, []
+
+    def fit(Z, *arguments):
+        calls.append(len(Z))
+        clock.now += (len(Z) / 400) ** 2.5
+        return work(Z, *arguments)
+
+    monkeypatch.setattr(elmonet.fitting.in_memory, "fit_with_gaps", fit)
+    X, y, points = (gappy[0][:count], gappy[1][:count], gappy[2])
+    model = AutoELMDeepONet(time_budget=budget, missing="ignore", random_state=0).fit(X, y, points=points)
+    fits = list(calls)  # a summary makes more
+    assert model.leaderboard_[0]["functions"] == count
+    if budget > 3 or count == 300:  # else a trial and a fit take five seconds
+        assert clock.now <= PROMISE * budget
+        assert "Time budget" not in model.summary()
+    assert fits.count(count) == (1 if count == 700 else len(fits))
+    if budget == 100:
+        assert len(model.leaderboard_) == (9 if count == 700 else 8)
+
+
+def test_a_trial_with_gaps_ends_when_time_is_up(clock, monkeypatch, gappy):
+    """Points take no time in the first trial, and an hour each in the second one, which is given up."""
+    work, calls = elmonet.fitting.in_memory.fit_with_gaps, []
+
+    def fit(*arguments):
+        calls.append(clock.now)
+        clock.now += 0.1
+        return work(*arguments)
+
+    def shrunk(shrinkage, P):
+        clock.now += 3600 * (len(calls) == 2)
+        return product(shrinkage, P)
+
+    product = elmonet.solve.gaps._DualShrinkage.shrunk
+    monkeypatch.setattr(elmonet.fitting.in_memory, "fit_with_gaps", fit)
+    monkeypatch.setattr(elmonet.solve.gaps._DualShrinkage, "shrunk", shrunk)
+    model = AutoELMDeepONet(time_budget=10.0, missing="ignore", random_state=0)
+    model.fit(gappy[0][:300], gappy[1][:300], points=gappy[2])
+    assert len(model.leaderboard_) == 1
+    assert len(calls) == 2
+    assert 3600 <= clock.now < 2 * 3600
+
+
+@pytest.mark.parametrize("budget", [3.0, 20.0])
+def test_scattered(clock, monkeypatch, budget):
+    """Trunks of growing width take longer and longer: none is tried that would end too late."""
+    rng, n = np.random.default_rng(0), 60
+    u = rng.normal(size=(n, 3))
+    x = [np.sort(rng.random(60)) for _ in range(n)]
+    y = [np.sin(a + 3 * b * p) + c * p for (a, b, c), p in zip(u, x, strict=True)]
+    widths, index = [], np.repeat(np.arange(n), 60)
+    incomplete = elmonet.fitting.incomplete
+
+    def problem(known, *arguments):
+        widths.append(known.width)
+        clock.now += 0.2 * (known.width / 20) ** 2
+        return unaligned(known, *arguments)
+
+    unaligned = incomplete.Unaligned
+    monkeypatch.setattr(incomplete, "Unaligned", problem)
+    model = AutoELMDeepONet(time_budget=budget, random_state=0)
+    model.fit(u, Scattered(index, np.concatenate(x)[:, None], np.concatenate(y)))
+    assert clock.now <= PROMISE * budget
+    assert max(widths) > (20 if budget == 20.0 else 19)

@@ -269,3 +269,23 @@ def test_a_plateau_does_not_hide_what_the_gram_matrix_cannot_see():
     solution = Ridge("loo").solve(np.eye(5), B, G)
     assert solution.method == "svd"
     assert solution.residual < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("p1", [600, 40])
+def test_the_alpha_of_many_functions_is_that_of_a_finer_path(seed, p1):
+    """The least leave-one-out error over alphas 1.1 apart, by dense matrices, is hardly less."""
+    rng, N = np.random.default_rng(seed), 500
+    B = rng.normal(size=(p1, N)) * np.geomspace(1, 1e-3, p1)[:, None]
+    G = rng.normal(size=(3, p1)) @ B + 0.05 * rng.normal(size=(3, N))
+    values, V = np.linalg.eigh(B.T @ B)
+
+    def left_out(alpha):
+        shrunk = V * (alpha / (np.maximum(values, 0) + alpha))
+        residuals = (G @ shrunk @ V.T) / np.einsum("ij,ij->i", shrunk, V)
+        return np.mean(np.linalg.norm(residuals, axis=0) / np.linalg.norm(G, axis=0))
+
+    solution = Ridge("loo").solve(np.eye(3), B, G)
+    assert solution.loo_error == pytest.approx(left_out(solution.alpha), rel=1e-6)
+    finer = min(left_out(alpha) for alpha in solution.alpha * np.geomspace(0.1, 10, 49))
+    assert solution.loo_error < 1.003 * finer

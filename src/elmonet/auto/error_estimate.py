@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -88,10 +88,18 @@ def error_estimate(model: ELMDeepONet, search: Search, best: Trial, *, refits: b
     if components and before.error:
         components = tuple((name, own * error / before.error) for name, own in components)
     more: dict[str, Any] = {"optimism": hidden, "components": components}
-    more["choice"] = undecided(search, best, independent)
-    return ErrorEstimate.of(
-        errors, before.kind or "leave-one-out", stated=error, independent=independent, rate=rate, **more
+    choice = undecided(search, best, independent)
+    estimate = ErrorEstimate.of(
+        errors,
+        before.kind or "leave-one-out",
+        stated=error,
+        independent=independent,
+        rate=rate,
+        choice=choice,
+        **more,
     )
+    rest = replace(model._fitted(), estimate=estimate).rest_of_grid
+    return estimate if rest is None else rest.estimate(estimate, choice, independent, rate)
 
 
 def _refits_in_time(search: Search, best: Trial, parts: int) -> tuple[int, int]:

@@ -55,6 +55,7 @@ _SCALES_AGAIN = 0.5, 0.7, 1.0, 1.4, 2.0  # factors on the scale of a branch that
 _CHECKED_GAIN = 0.97  # error of functions left out of learning, relative to that without it, at most
 _LEARNING_SHARE = 0.2  # of the time that is left, for other transforms of each part
 _GROWTH = 2.5  # seconds of a trial grow by this power of its functions: between products and an SVD
+_SCATTERED_GROWTH = 2.0  # the same for scattered outputs, in products with as many columns as functions
 _UNALIGNED_FUNCTIONS = 400  # functions on which branches are compared, for outputs with gaps or scattered
 _UNALIGNED_DEGREE = 8  # largest degree of the trunk with which they are compared
 
@@ -547,10 +548,12 @@ def choose_unaligned(
     Z = few.inputs.prepared(few.X, parts=None, scale=True).seen(few.X)
     spread = float(np.std(Z)) or 1.0
 
-    def fitted(candidate: Candidate, trunk: Any, training: Training) -> tuple[ELMDeepONet, dict[str, Any]]:
+    def fitted(
+        candidate: Candidate, trunk: Any, training: Training, until: float
+    ) -> tuple[ELMDeepONet, dict[str, Any]]:
         started = perf_counter()
-        branch = candidate.branch(spread, seed)
-        model = ELMDeepONet(branch, trunk, missing="ignore", random_state=seed)._fit_training(training)
+        model = ELMDeepONet(candidate.branch(spread, seed), trunk, missing="ignore", random_state=seed)
+        model._fit_training(training, until=until)
         return model, {
             "branch": str(candidate),
             "functions": len(training.X),
@@ -559,18 +562,36 @@ def choose_unaligned(
             "seconds": perf_counter() - started,
         }
 
-    tried: list[tuple[Candidate, dict[str, Any]]] = []
+    def finish(seconds: float) -> float:
+        """Return the seconds that the fit to all functions takes, after a trial that took so many."""
+        growth = _SCATTERED_GROWTH if training.outputs.scattered else _GROWTH
+        return seconds * (n / len(rows)) ** growth if again else 0.0
+
+    again = len(rows) < n or trunk is not None
+    tried: list[tuple[float, float, Candidate, dict[str, Any]]] = []
+    model = None
     for i, candidate in enumerate(candidates):
-        if tried and perf_counter() > deadline:
+        until = deadline - finish(min(tried, key=lambda trial: trial[0])[1]) if tried else np.inf
+        if tried and perf_counter() + max(seconds for _, seconds, *_ in tried) > until:
             break
         if progress is not None:
             progress(
                 f"trying {candidate} on {plural(len(rows), 'function')}", 0.1 + 0.6 * i / len(candidates), 1.0
             )
-        tried.append((candidate, fitted(candidate, trunk, few)[1]))
-    tried.sort(key=lambda trial: trial[1]["error"])
-    best = tried[0][0]
+        try:
+            found, record = fitted(candidate, trunk, few, until)
+        except TimeoutError:
+            continue
+        model = found if not tried or record["error"] < min(error for error, *_ in tried) else model
+        tried.append((record["error"], record["seconds"], candidate, record))
+    tried.sort(key=lambda trial: trial[0])
+    records = [record for *_, record in tried]
+    if not again:  # the trials had all functions
+        assert model is not None
+        return model, records
+    in_time = [trial for trial in tried if perf_counter() + finish(trial[1]) <= deadline]
+    best = in_time[0] if in_time else min(tried, key=lambda trial: trial[1])
     if progress is not None:
-        progress(f"fitting {best} to {plural(n, 'function')}", 0.7, 1.0)
-    model, last = fitted(best, None, training)
-    return model, [last, *(record for _, record in tried)]
+        progress(f"fitting {best[2]} to {plural(n, 'function')}", 0.7, 1.0)
+    model, last = fitted(best[2], None, training, deadline if training.outputs.scattered else np.inf)
+    return model, [last, *records]

@@ -151,10 +151,11 @@ def summary_of_unaligned(
     model: ELMDeepONet, leaderboard: list[dict[str, Any]], training: Training
 ) -> Summary:
     """Return the summary of a model for outputs with gaps or at scattered points."""
-    best, others = leaderboard[0], leaderboard[1:]
-    rivals = _columns([(trial["error"], trial["branch"]) for trial in others[:4]])
+    best, *others = leaderboard
+    compared = others or leaderboard
+    rivals = _columns([(trial["error"], trial["branch"]) for trial in compared[:4]])
     gaps = [] if training.outputs.scattered else [Fact("Gaps", "some output values are missing")]
-    tried = f"on {plural(others[0]['functions'], 'function')}, with a small trunk:"
+    tried = f"on {plural(compared[0]['functions'], 'function')}, with a small trunk:"
     return Summary(
         error=(
             *ErrorEstimate(best["error"], None, "held out").facts(),

@@ -201,10 +201,10 @@ class ELMDeepONet(OperatorEstimator):
         training = understand(self, X, y, points, gaps=gaps, lift=self.lift, **data)
         return self._fit_training(training)._with_labels(functions)._warned()
 
-    def _fit_training(self, training: Training, reused: Reused | None = None) -> Self:
-        """Fit training data that `understand` has checked, with what an earlier solve left."""
+    def _fit_training(self, training: Training, reused: Reused | None = None, until: float = np.inf) -> Self:
+        """Fit training data that `understand` has checked; the others as in `fit_training`."""
         self._blocks = None
-        return self._adopt(fit_training(self._settings(), training, reused))
+        return self._adopt(fit_training(self._settings(), training, reused, until))
 
     def _fit_stored(self, X: Any, y: Any, points: Any, sensors: Any = None, **how: Any) -> Self:
         """Fit arrays on disk or Dask arrays, block by block; `how` as in `fit_blocks`."""

@@ -89,7 +89,9 @@ class OperatorErrorBars(BandErrorBars):
             bands = None if held is None else held.bands(slice(None), widen=1 + 1 / np.sqrt(effective))
             return None if bands is None else cls(bands, between=model.between_points, solver=solver)
         some = _enough(*residuals.values.shape)
-        bands = residuals.bands(some, _hidden(model), trials, effective)
+        # At the rest of a grid, errors are unlike those at the points that are known.
+        first = 0 if model.missing_points is None else 1
+        bands = residuals.bands(some, _hidden(model), trials, effective, first)
         if bands is None:
             return None
         return cls(bands, residuals.variance, residuals.learned, model.between_points, solver)
@@ -215,7 +217,8 @@ class OperatorErrorBars(BandErrorBars):
 
 def _hidden(model: FittedOperator) -> float:
     """Return by how much the expected error exceeds that of functions left out: a choice hides some."""
-    error, left_out = (model.estimate.error or 0.0) - model.estimate.solver, model.solution.expected_error
+    error = (model.estimate.left_out or model.estimate.error or 0.0) - model.estimate.solver
+    left_out = model.solution.expected_error
     return max(error / left_out, 1.0) if error > 0 and left_out else 1.0
 
 

@@ -340,15 +340,20 @@ class FittedOperator(FittedModel):
         return TrainingRecord.of(self.training.X, self.seen(self.training.X))
 
     @cached_property
+    def missing_points(self) -> np.ndarray | None:
+        """The points (k, p) that inputs on a part of a grid of numbers leave out; None for other inputs."""
+        training = self.training
+        if training is None or isinstance(self.outputs, ScatteredForm) or self.outputs.lift is not None:
+            return None
+        return missing_points(training.X)
+
+    @cached_property
     def rest_of_grid(self) -> RestOfGrid | None:
         """What to expect at the rest of a grid, for few functions of numbers on a part of it; else None."""
-        training = self.training
-        if training is None or len(training.X) > _FEW or isinstance(self.outputs, ScatteredForm):
+        training, points = self.training, self.missing_points
+        if training is None or len(training.X) > _FEW or points is None:
             return None
-        points = None if self.outputs.lift is not None else missing_points(training.X)
-        if points is None or self.error_bars is None:
-            return None
-        return rest_of_grid(self, points, self.expected_errors(Query(points, self.seen(points))))
+        return rest_of_grid(self, points)
 
     # Words and reports
 
@@ -356,7 +361,9 @@ class FittedOperator(FittedModel):
     def summary(self) -> Summary | str:
         """The summary, with the error at the rest of a grid."""
         summary, rest = super().summary, self.rest_of_grid
-        return summary if isinstance(summary, str) or rest is None else summary.telling("error", rest.fact())
+        if isinstance(summary, str) or rest is None:
+            return summary
+        return summary.telling("error", rest.fact(self.estimate.left_out))
 
     def own_summary(self) -> Summary:
         """Return the summary of a model with given settings."""

@@ -1,37 +1,71 @@
 """Numbers on a part of a grid: what error to expect at the rest of it.
 
-Left-out errors are those of the points that are there. Where the missing ones are, on which line and how far
-from the others, only the error bars of these inputs know.
+Left-out errors are those of the points that are there, and new inputs are the others. How far these are from
+the known ones, the posterior variance knows; on which line, a size of errors learned from the residuals.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from elmonet.fitting.error_bars import OperatorErrorBars
 from elmonet.fitting.residuals import training_residuals
 from elmonet.summary import Fact, percent, plural
+from elmonet.uncertainty.error_estimate import ErrorEstimate
 
 if TYPE_CHECKING:
     from elmonet.fitting.fitted_operator import FittedOperator
 
+_ROUNDING = 10.0  # times the variance at a training point that is rounding, at other points
 _PART_OF_GRID = 0.2  # part of the points of a grid, from which on inputs are a part of it (coverage.py)
 
 
 class RestOfGrid(NamedTuple):
-    """The points (k, p) that inputs on a part of a grid leave out, and the error to expect of each (k,)."""
+    """The points that inputs on a part of a grid leave out, and the error to expect of each.
+
+    points, errors : (k, p), (k,).
+    left_out : (n,), errors of functions left out, in units of what is expected of each.
+    """
 
     points: np.ndarray
     errors: np.ndarray
+    left_out: np.ndarray
 
-    def fact(self) -> Fact:
-        """Return the expected error there."""
+    @property
+    def error(self) -> float:
+        """The mean error."""
+        return float(np.mean(self.errors))
+
+    def estimate(
+        self, of: ErrorEstimate, choice: float, independent: int, rate: float | None
+    ) -> ErrorEstimate:
+        """Return the estimate for the rest of the grid, if the error there is larger than that of `of`."""
+        if of.error is None or of.kind is None or self.error <= of.error:
+            return of
+        growth = self.error / of.error if of.error else 1.0
+        components = tuple((name, growth * own) for name, own in of.components)
+        known: dict[str, Any] = {"independent": independent, "rate": rate, "choice": choice}
+        found = ErrorEstimate.of(self.error * self.left_out, of.kind, stated=self.error, **known)
+        quantiles = found.quantiles
+        if quantiles is not None:
+            median, high = np.quantile(np.outer(self.errors, self.left_out), [0.5, 0.95])
+            quantiles = float(median), float(high)
+        more: dict[str, Any] = {"quantiles": quantiles, "components": components, "optimism": of.optimism}
+        return replace(found, left_out=of.error, **more)
+
+    def fact(self, left_out: float | None) -> Fact:
+        """Return the expected error there, beside that of functions `left_out` if it is stated instead."""
         mean, largest = (percent(float(error), 2) for error in (self.errors.mean(), self.errors.max()))
         where = ", ".join(f"{value:g}" for value in self.points[int(np.argmax(self.errors))])
         missing = plural(len(self.errors), "point")
-        return Fact("Rest of the grid", f"{mean} at the {missing} without a function, {largest} at ({where})")
+        said = f"{mean} at the {missing} without a function, {largest} at ({where})"
+        if left_out is not None:
+            said += (
+                f". It is stated, since it is larger than the {percent(left_out, 2)} of functions left out"
+            )
+        return Fact("Rest of the grid", said)
 
 
 def missing_points(X: np.ndarray) -> np.ndarray | None:
@@ -52,15 +86,27 @@ def missing_points(X: np.ndarray) -> np.ndarray | None:
     return every[count == 1]
 
 
-def rest_of_grid(model: FittedOperator, points: np.ndarray, errors: np.ndarray) -> RestOfGrid | None:
-    """Return what to expect at points (k, p) of a grid whose error bars have these relative sizes (k,).
+def rest_of_grid(model: FittedOperator, points: np.ndarray) -> RestOfGrid | None:
+    """Return what to expect at points (k, p) of a grid; None if no function was left out.
 
-    Error bars are root mean squares. The mean error is less, by as much as that of the training functions.
+    Left-out errors grow with the standard deviation given the other functions, and so do those of new ones;
+    or with the size learned from residuals. Of these two, what expects more is taken.
     """
-    residuals, bars = training_residuals(model), model.error_bars
-    if residuals is None or not residuals.left_out or not isinstance(bars, OperatorErrorBars):
+    residuals, training = training_residuals(model), model.training
+    if training is None or residuals is None or residuals.variance is None or residuals.learned is None:
         return None
-    g = residuals.scales[min(bars.bands.scale, len(residuals.scales) - 1)][:, 0]
-    sizes = np.linalg.norm(residuals.values, axis=1) / g
-    mean = float(np.mean(sizes) / (np.sqrt(np.mean(sizes**2)) or 1.0))
-    return RestOfGrid(points, mean * errors)
+    errors = np.asarray(model.solution.errors, float)
+    stated = model.estimate.left_out or model.estimate.error or 0.0
+    errors = errors * (stated / (errors.mean() or 1.0))
+    Z, row = model.seen(points), residuals.learned.row
+    _, variance, more = residuals.variance.with_coefficients(model.operator, Z, row)
+    known = residuals.variance.with_coefficients(model.operator, model.seen(training.X))[1]
+    # At most 2 at the training points: more is rounding in units of the noise, which may be less.
+    rounding = _ROUNDING * max(float(known.max()) - 2, 0.0)
+    found, deviation = [], np.sqrt(np.maximum(variance - rounding, 1.0))
+    sizes = deviation, residuals.learned(deviation, more[:, 0])
+    for size, known in zip(sizes, residuals.scales[1:], strict=True):
+        left_out = errors / known[:, 0]
+        expected = size * (errors.mean() / known.mean())  # the mean of ratios would be that of the largest
+        found.append(RestOfGrid(points, expected, left_out / (left_out.mean() or 1.0)))
+    return max(found, key=lambda rest: rest.error)

@@ -37,8 +37,13 @@ class Reused(NamedTuple):
     factors: dict[str, Factor] | None = None
 
 
-def fit_training(settings: FitSettings, training: Training, reused: Reused | None = None) -> FittedOperator:
-    """Fit training data in memory, whatever its form: complete, with gaps, or scattered."""
+def fit_training(
+    settings: FitSettings, training: Training, reused: Reused | None = None, until: float = np.inf
+) -> FittedOperator:
+    """Fit training data in memory, whatever its form: complete, with gaps, or scattered.
+
+    `until` is as in `fit_with_gaps` and `fit_scattered`.
+    """
     reused = Reused(settings.prepare(training)) if reused is None else reused
     inputs, outputs, branch, trunk, solver = reused.prepared
     # Some solvers keep the precision of the data; what is learned is otherwise in double precision.
@@ -61,9 +66,9 @@ def fit_training(settings: FitSettings, training: Training, reused: Reused | Non
     if isinstance(outputs, ScatteredForm):
         index, places, values = outputs.flattened(y)
         trunks = [trunk] if trunk is not None else _polynomials(outputs, len(values) / len(Z))
-        found = fit_scattered(Z, index, outputs.scaled(places), values, branch, trunks, alpha, w)
+        found = fit_scattered(Z, index, outputs.scaled(places), values, branch, trunks, alpha, w, until)
     else:
-        found = fit_with_gaps(Z, outputs.target(y), outputs.seen(), branch, trunk, alpha, w)
+        found = fit_with_gaps(Z, outputs.target(y), outputs.seen(), branch, trunk, alpha, w, until)
     solution, T = found.solution, features_of(found.trunk, outputs.seen(), "trunk")
     if outputs.centre is not None:  # errors of a variation, in units of the outputs
         size = np.sqrt(np.nansum((outputs.target(y) * outputs.centre.scale) ** 2) / np.nansum(y**2))

@@ -33,6 +33,7 @@ _WIDTHS = (20, 40, 80, 130, 200)  # of the trunks that are tried
 _MAX_WIDTH = 1.5  # of a trunk, relative to the known values of a function
 _GAIN = 0.9  # error of a wider trunk, relative to the best so far, that is worth going on
 _COMPLETE = 1e-8  # of the outputs: a trunk that misses no more keeps all of them
+_TRUNK_GROWTH = 2.0  # seconds of a fit grow by this power of the trunk's width: products and steps
 _ALPHA_POINTS = 30  # points that are enough to choose a first alpha
 
 
@@ -52,13 +53,15 @@ def fit_with_gaps(
     trunk: Any,
     alpha: float | None,
     weights: np.ndarray | None = None,
+    until: float = np.inf,
 ) -> UnalignedOperator:
     """Fit outputs y (N, M) at common points P (M, d) with missing values (NaN), which are left out.
 
     A trunk that learns from outputs (POD) learns from outputs whose gaps are filled: first by a fit of every
     point by itself and, if the trunk keeps only a part of these outputs, once more by a fit with it. Inputs
     Z (N, ...) and points are as branch and trunk see them. `alpha` is the ridge parameter (0: pseudoinverse),
-    or None to choose it by held-out functions; `weights` (N,) are square roots of sample weights.
+    or None to choose it by held-out functions; `weights` (N,) are square roots of sample weights. Raises
+    `TimeoutError` after `until`, of `perf_counter`.
     """
     started, known = perf_counter(), ~np.isnan(y)
     never = np.flatnonzero(~known.any(axis=0))
@@ -69,7 +72,7 @@ def fit_with_gaps(
         )
     w, g = np.ones(len(Z)) if weights is None else weights, power_of_two(y)
     y = y.astype(float) * g
-    data = _Gappy(_branch_features(branch, Z) * w, known, y * w[:, None], alpha, weights)
+    data = _Gappy(_branch_features(branch, Z) * w, known, y * w[:, None], alpha, weights, until)
     filled, near, whole = np.where(known, y, np.nanmean(y, axis=0)) * w[:, None], None, False
     looks = 2 if "outputs" in learns_from(trunk) else 1
     if looks > 1:
@@ -101,11 +104,13 @@ def fit_scattered(
     trunks: Iterable[Any],
     alpha: float | None,
     weights: np.ndarray | None = None,
+    until: float = np.inf,
 ) -> UnalignedOperator:
     """Fit outputs that are known at different points for every function; arguments as in `fit_with_gaps`.
 
     Value k of `values` (K,) is that of function index[k] at places[k], of (K, d). The trunks, which may not
-    learn from outputs, are tried in turn; the first that gains little is the last.
+    learn from outputs, are tried in turn; the first that gains little is the last, and none but the first is
+    tried that would end after `until`, of `perf_counter`.
     """
     started, n = perf_counter(), len(Z)
     w, g = np.ones(n) if weights is None else weights, power_of_two(values)
@@ -114,7 +119,7 @@ def fit_scattered(
     index, places, values = index[order], places[order], values[order] * (w[index[order]] * g)
     spectrum = _spectrum(_branch_features(branch, Z) * w, alpha)
     best: tuple[AlphaChoice, Unaligned, Span, Any] | None = None
-    near = None
+    near, begun, width = None, perf_counter(), 0
     for trunk in trunks:
         if "outputs" in learns_from(trunk):
             raise InputError(
@@ -122,6 +127,10 @@ def fit_scattered(
                 "polynomials, or give Legendre(degree), Sinusoid or SLFN."
             )
         require_features(len(places), fit_map(trunk, places[:2]).width_)
+        took, begun = perf_counter() - begun, perf_counter()
+        if width and begun + took * (trunk.width_ / width) ** _TRUNK_GROWTH > until:
+            break
+        width = trunk.width_
         fit_map(trunk, places)
         # Scaled so that the values of a function determine its coefficients as an orthonormal basis does.
         span = Span(features_of(trunk, places, "trunk").astype(float) / np.sqrt(n))
@@ -157,15 +166,16 @@ class _Gappy:
         y: np.ndarray,
         alpha: float | None,
         roots: np.ndarray | None,
+        until: float,
     ):
-        self.known, self.y, self.alpha, self.roots = known, y, alpha, roots
+        self.known, self.y, self.alpha, self.roots, self.until = known, y, alpha, roots, until
         self.features = FeatureGram(B)
 
     def problem(self, Q: np.ndarray, points: Any = slice(None)) -> Gaps | Unaligned:
         """Return the problem at some of the points, with an orthonormal basis Q of the trunk there."""
         known, y = self.known[:, points], self.y[:, points]
         if solved_directly(Q, known, self.features, self.alpha):
-            return Gaps(Q, known, self.features, y, self.roots)
+            return Gaps(Q, known, self.features, y, self.roots, self.until)
         return Unaligned(WithGaps(Q, known), self._spectrum, y[known], self.roots)
 
     def filled(self, Q: np.ndarray, choice: AlphaChoice) -> np.ndarray:

@@ -65,8 +65,9 @@ class Residuals(NamedTuple):
         widen: float = 1.0,
         trials: Sequence[BandTrial] = (),
         effective: float | None = None,
+        first: int = 0,
     ) -> Bands | None:
-        """Return bands from the residuals of some functions, with scores from trials if there are any."""
+        """Return bands from the residuals of some functions; the others as in `Bands.of`."""
         groups = None if self.groups is None else self.groups[some]
         scales = [_some_rows(g, some) for g in self.scales]
         return Bands.of(
@@ -77,6 +78,7 @@ class Residuals(NamedTuple):
             widen=widen,
             trials=trials,
             effective=effective,
+            first=first,
         )
 
     def group_numbers(self) -> np.ndarray:

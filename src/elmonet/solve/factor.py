@@ -28,8 +28,14 @@ class Sweep:
     left_out: Any = None  # (alphas, N): ||e_i / (1 - h_i)||; None from sums, which hold no functions
 
     def at(self, some: np.ndarray) -> Sweep:
-        """Return the same for some of the alphas (a mask)."""
+        """Return the same for some of the alphas (a mask or indices)."""
         found: Any = [None if values is None else values[some] for values in vars(self).values()]
+        return Sweep(*found)
+
+    def joined(self, other: Sweep) -> Sweep:
+        """Return the scores at the alphas of both."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        found: Any = [None if one is None else np.concatenate([one, two]) for one, two in pairs]
         return Sweep(*found)
 
 

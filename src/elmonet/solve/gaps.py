@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -37,6 +38,8 @@ class Gaps:
     y : (N, M), anything where there is no value.
     roots : (N,), square roots of weights by which features and y were multiplied; None: ones. A held-out
         function of weight 2 counts twice.
+    until : time, of `perf_counter`, after which `TimeoutError` is raised: where functions with gaps nearly
+        determine each other, each point takes an SVD.
     """
 
     def __init__(
@@ -46,8 +49,9 @@ class Gaps:
         features: FeatureGram,
         y: np.ndarray,
         roots: np.ndarray | None = None,
+        until: float = np.inf,
     ):
-        self.Q, self.observed, self.features = Q, observed, features
+        self.Q, self.observed, self.features, self.until = Q, observed, features, until
         self.y, self.roots = np.where(observed, y, 0.0), np.ones(len(y)) if roots is None else roots
 
     def choose(
@@ -105,7 +109,7 @@ class Gaps:
         if observed.all():
             return y
         if is_complete(self.Q):  # I - Q Q' is zero, and must not be its rounding, as I - H may be smaller
-            return _fill_by_point(self.Q, shrinkage, y, observed)
+            return _fill_by_point(self.Q, shrinkage, y, observed, self.until)
         return _fill_together(self.Q, shrinkage, y, observed)
 
 
@@ -170,13 +174,17 @@ def _directions(
     return T, outside, -values
 
 
-def _fill_by_point(Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def _fill_by_point(
+    Q: np.ndarray, shrinkage: Shrinkage, y: np.ndarray, observed: np.ndarray, until: float
+) -> np.ndarray:
     """Fill each point by itself, points with the same gaps together; predictions are zero where Q is."""
     filled = y.copy()
     points = np.flatnonzero(_nonzero(Q) & ~observed.all(axis=0))
     patterns, which = np.unique(observed[:, points], axis=1, return_inverse=True)
     shrunk = shrinkage.shrunk(y[:, points])
     for number, pattern in enumerate(patterns.T):
+        if perf_counter() > until:
+            raise TimeoutError("filling gaps takes longer than the time that is left")
         own = np.flatnonzero(which.ravel() == number)
         present, missing = np.flatnonzero(pattern), np.flatnonzero(~pattern)
         if not present.size:

@@ -162,6 +162,7 @@ class Bands:
         widen: float = 1.0,
         trials: Sequence[BandTrial] = (),
         effective: float | None = None,
+        first: int = 0,
     ) -> Bands | None:
         """Return bands from residuals (n, R), NaN where unknown, and candidate scales g (n, 1 or R).
 
@@ -170,7 +171,7 @@ class Bands:
         without trials the likeliest. Functions with the same number in `groups` (n,) are not independent.
         Columns with the same number in `places` share one sigma; by default each has its own. None if fewer
         than two functions are independent. Sigma is as uncertain as that of `effective` independent
-        functions; by default all that are independent.
+        functions; by default all that are independent. With trials, scales before the `first` are not taken.
         """
         places = np.arange(residuals.shape[1]) if places is None else places
         numbers = np.arange(len(residuals)) if groups is None else np.unique(groups, return_inverse=True)[1]
@@ -180,7 +181,7 @@ class Bands:
         few = slice(None, None, ceil(residuals.size / _MAX_VALUES))
         if trials:
             effective = effective or independent
-            return cls._of_trials(residuals, scales, numbers, places, widen, trials, effective, few)
+            return cls._of_trials(residuals, scales, numbers, places, widen, trials, effective, few, first)
         # The scale is chosen by some of the places.
         best = _best_scale(residuals[:, few], [g[:, few] if g.shape[1] > 1 else g for g in scales], numbers)
         sigma, functions, scores = _scored(residuals / scales[best], numbers, places)
@@ -199,6 +200,7 @@ class Bands:
         trials: Sequence[BandTrial],
         effective: float,
         few: slice,
+        first: int,
     ) -> Bands:
         independent = sum(trial.independent for trial in trials)
         # All trials share the functions: sigma and q are each off by 1 / sqrt(2 effective) of themselves.
@@ -210,7 +212,8 @@ class Bands:
             found.append((sigma, uncertain * functions))
             quantile = _quantile(functions, _COMPARED_AT, independent, at_most=True)
             widths.append(quantile * float(np.mean(sigma) * np.mean(g)))
-        best = int(np.argmin([width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]))
+        widths = [width / (_NARROWER if k else 1.0) for k, width in enumerate(widths)]
+        best = first + int(np.argmin(widths[first:]))
         scores = np.concatenate([trial.scores(best)[:, few].ravel() for trial in trials])
         points = np.quantile(scores, np.linspace(0, 1, _LEVELS))
         return cls(*found[best], points, independent, best, widen)

@@ -48,6 +48,8 @@ class ErrorEstimate:
     reason : why the error is not known, if the data do not allow to state one.
     solver : the part of it that the training outputs have, from the solver that computed them; not kept in
         files.
+    left_out : the error of functions left out, if `error` is that at the rest of a grid, where inputs are on
+        a part of it; not kept in files.
     """
 
     error: float | None = None
@@ -58,6 +60,7 @@ class ErrorEstimate:
     components: tuple[tuple[str, float], ...] = ()
     reason: str = ""
     solver: float = 0.0
+    left_out: float | None = None
 
     @classmethod
     def of(
