@@ -90,6 +90,8 @@ def test_near_repeats_come_last(model):
     assert sorted((found - 30) % 4) == [0, 1, 2, 3]
 
 
+# The last value of a function is zero up to rounding: in these units it might be a number of its own.
+@pytest.mark.filterwarnings("ignore:column 11 of X varies")
 def test_units_of_sensors_make_no_difference(model):
     u, pool = functions(30), functions(50, seed=1)
     factor = np.geomspace(1e-3, 1e3, 12)

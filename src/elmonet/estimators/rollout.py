@@ -94,8 +94,8 @@ class _Step:
         """Return the initial state by name."""
         if not self.inputs_by_name or (len(self.state) == 1 and not isinstance(X, dict)):
             X = {self.state[0].name: X}
-        names = {port.name for port in self.state}
-        if not isinstance(X, dict) or set(X) != names:
+        names = [port.name for port in self.state]
+        if not isinstance(X, dict) or set(X) != set(names):
             came = ", ".join(map(str, X)) if isinstance(X, dict) else type(X).__name__
             raise InputError(f"the initial state must be a dictionary with {', '.join(names)}; got {came}.")
         state = {port.name: np.asarray(plain(X[port.name]), np.float64) for port in self.state}

@@ -7,6 +7,7 @@ the known ones, the posterior variance knows; on which line, a size of errors le
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,9 +78,11 @@ def missing_points(X: np.ndarray) -> np.ndarray | None:
     if X.ndim != 2:
         return None
     levels = [np.unique(column) for column in X.T]
-    size = float(np.prod([float(len(own)) for own in levels]))
+    size = prod(len(own) for own in levels)
+    if sum(len(own) > 1 for own in levels) < 2 or size > len(X) / _PART_OF_GRID:
+        return None
     known = np.unique(X, axis=0)
-    if sum(len(own) > 1 for own in levels) < 2 or not _PART_OF_GRID * size <= len(known) < size:
+    if not _PART_OF_GRID * size <= len(known) < size:
         return None
     grid = np.stack(np.meshgrid(*levels, indexing="ij"), axis=-1).reshape(-1, len(levels))
     every, count = np.unique(np.concatenate([grid, known]), axis=0, return_counts=True)
