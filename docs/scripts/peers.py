@@ -59,6 +59,34 @@ errors reach 1e-6, networks are more accurate than kernels in double precision, 
 kernel are computed from its Gram matrix, which has half of the digits. For such operators, the search always
 tries both."""
 
+REAL_INPUTS = """\
+Inputs of several parts in different units, or few numbers of which some matter. elmonet has the parts by
+name. The others see all of them side by side, standardised, with logarithms of positive numbers as outputs
+that vary by more than a hundred, and predict the outputs' principal components: kernel ridge with a grid
+search and boosted trees (scikit-learn), a Gaussian process (scikit-learn), the kriging of SMT and the kernel
+operator of PyApprox, each with a scale for every column. CPU seconds are in brackets, every choice included;
+"-" is not measured, or too many functions or columns for a scale each. Measured by
+`python benchmarks/real_inputs.py --data FOLDER`."""
+
+REAL_NAMES = {
+    "twenty_numbers": "20 numbers, all given; 3 matter (200 functions)",
+    "three_of_them": "the same, the 3 given (200)",
+    "heat_with_history": "heating history and 2 numbers (300)",
+    "magnet_core_loss": "measured core loss: waveform, frequency, temperature (2189)",
+    "spiral_waves": "spiral waves, 2 numbers (40)",
+    "fuel_rod": "fuel rod, 2 numbers (34)",
+    "battery_life": "measured battery life (41)",
+    "mechanical_mnist": "stretched materials, images (2000)",
+}
+REAL_METHODS = {
+    "elmonet": "elmonet",
+    "kernel ridge": "kernel ridge",
+    "Gaussian process, a scale each": "Gaussian process",
+    "boosted trees": "boosted trees",
+    "SMT kriging": "SMT kriging",
+    "PyApprox kernel operator": "PyApprox",
+}
+
 INFERENCE = """\
 # One prediction against one numerical solution
 
@@ -79,7 +107,7 @@ def peers_page():
     date = max(row["date"] for row in rows)
     cores = "one core" if cores == 1 else f"{cores} cores"
     parts = [INTRODUCTION.format(commit=commit, cores=cores, date=date), "## In short", SHORT]
-    parts += [short_table(), "## All results"]
+    parts += [short_table(), "## Inputs in different units", REAL_INPUTS, real_inputs(), "## All results"]
     for name, methods in results_by_dataset().items():
         parts += [f"### {name}", _dataset_section(methods)]
     parts += ["## What the search costs", _grid_search_section(cost["grid"])]
@@ -102,6 +130,26 @@ def short_table(names=None):
         cells = (_short_cell(row, len(group) > 1, least) for row, group in zip(best, groups, strict=True))
         rows.append((name.replace("_", " "), *cells))
     return markdown_table((*columns, "best network, 2 min"), rows)
+
+
+def real_inputs():
+    """Return a table with a row for each data set with inputs of several parts."""
+    found = {(row["dataset"], row["method"]): row for row in load_results("real_inputs")}
+    rows = []
+    for name, words in REAL_NAMES.items():
+        methods = [found.get((name, method), {}) for method in REAL_METHODS]
+        least = min(row["error"] for row in methods if "error" in row)
+        cells = [_cell_of_real(row, least) for row in methods]
+        rows.append((words, percent(methods[0]["expected_error"]), *cells))
+    return markdown_table(("data", "expected", *REAL_METHODS.values()), rows)
+
+
+def _cell_of_real(row, least):
+    if "error" not in row:
+        return "-"
+    error = percent(row["error"])
+    error = f"**{error}**" if row["error"] <= TIE_FACTOR * least else error
+    return f"{error} ({row['cpu_seconds']:.1f})"
 
 
 def _short_cell(row, name_method, least):
