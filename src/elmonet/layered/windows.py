@@ -105,11 +105,12 @@ class Windows:
         index : (K, M), where the windows are in it.
         """
         assert self.aligned
-        for axis, m in enumerate(self.margin):
+        margin = self.margin.tolist()
+        for axis, m in enumerate(margin):
             if m:
                 shape = [
                     n + 2 * k * (a < axis)
-                    for a, (n, k) in enumerate(zip(self.grid.shape, self.margin, strict=True))
+                    for a, (n, k) in enumerate(zip(self.grid.shape, margin, strict=True))
                 ]
                 eye = np.eye(shape[axis])
                 along = _with_margins(eye, 0, m, self.grid.periodic[axis], odd)
