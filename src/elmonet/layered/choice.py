@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +15,7 @@ from elmonet.layered.bands import HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, fit_chain, held_out_of
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
-from elmonet.layered.grid import Symmetry, symmetries_of
+from elmonet.layered.grid import Symmetry, group_of, symmetries_of
 from elmonet.layered.layer import shown_in_turn
 from elmonet.layered.settings import (
     CHANGES_OF_MORE,
@@ -44,7 +43,8 @@ _OUT_OF_REACH = 30.0  # a chain whose error exceeds the limit by this factor doe
 _CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
-_MOST_VALUES_FOR_PAIRS = 1_000_000  # output values, above which layers have one symmetry only
+_MOST_VALUES_FOR_GROUPS = 1_000_000  # output values, above which layers have one symmetry only
+_MOST_IMAGES = 7  # of a function, beside itself: a square has eight symmetries
 
 # The chain.
 _MOST_LAYERS = 8
@@ -301,7 +301,7 @@ def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: C
     """Return the symmetries of the operator that layers are to have, by a chain that does not know of them.
 
     Every image costs as much as the functions themselves: only the symmetry that holds best is used; where
-    layers smooth, which are narrow, two that commute, and their product, unless there are many values.
+    layers smooth, which are narrow, a group of at most eight, unless there are many values.
     """
     out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
     seen = chain.fields(out.u, out.first, out.grid)
@@ -313,8 +313,9 @@ def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: C
 
     ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
     holds = sorted((s for s in ratios if ratios[s] < _SYMMETRY_HOLDS), key=lambda known: ratios[known])
-    pairs = plan.other.kernels and data.s.size <= _MOST_VALUES_FOR_PAIRS
-    for one, another in combinations(holds, 2) if pairs else ():
-        if (both := one.after(another)) is not None:
-            return one, another, both
-    return tuple(holds[:1])
+    used = holds[:1]
+    if plan.other.kernels and data.s.size <= _MOST_VALUES_FOR_GROUPS:
+        for symmetry in holds[1:]:
+            if len(group_of([*used, symmetry])) <= _MOST_IMAGES:
+                used.append(symmetry)
+    return group_of(used)

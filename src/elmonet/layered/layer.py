@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import cpu_count
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +16,8 @@ from elmonet.description import Graph
 from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.readout import Readout, trace_readout
-from elmonet.layered.settings import Fields, LayerSettings, TracedFields
+from elmonet.layered.settings import Fields, LayerSettings, TracedFields, sobolev_weight
+from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
 
@@ -33,7 +34,7 @@ _FEWEST_ROWS = 8  # points of each image of a function
 _MOST_HELD_OUT_ROWS = 20_000  # points of held-out functions by which the ridge is chosen
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
 _LOST = 4.0  # rounding errors of a feature in single precision, in units of the last place
-_PARTS = 2  # of the sums, computed in parallel
+_PARTS = 2  # of the sums, computed in parallel, if there are no folds
 _STANDARDISED_OVER = 4096  # points for the means and deviations of the features
 
 
@@ -46,8 +47,8 @@ class Layer:
     features : phi.
     coefficients : (q, c), for c components.
     alpha : the ridge, relative to each feature's own size.
-    images : symmetries T of the operator. The layer is the mean over all of T layer(T u, T s), where
-        T T = 1, and so has the symmetries itself.
+    images : symmetries T of the operator. The layer is the mean over all of T^-1 layer(T u, T s).
+        With the identity they are a group, so that the layer has the symmetries itself.
     single : whether single precision is enough for updates: its rounding is far below the layer's error.
     """
 
@@ -75,7 +76,7 @@ class Layer:
             own = own.single if dtype == np.float32 else own
             for image, own_grid in zip(views, grids, strict=True):
                 update = readouts[own_grid](own if image is None else own.image(image))
-                total = total + (update if image is None else image(update))
+                total = total + (update if image is None else image.inverse(update))
             out[some] = total / (1 + len(self.images))
 
         in_threads(work, range(0, n, block))
@@ -94,7 +95,7 @@ class Layer:
             windows = self.features.windows(own)
             values = trace_readout(graph, self.features, mapped, windows, self.coefficients)
             for x, parts in zip(values, found, strict=True):
-                parts.append(x if image is None else _trace_image(graph, image, x, own))
+                parts.append(x if image is None else _trace_image(graph, image.inverse, x, own))
         return [graph.scale(graph.sum(parts), 1 / len(parts)) for parts in found]
 
 
@@ -130,7 +131,8 @@ def fit_layer(
     held_out: LayerSamples,
     rows: int,
     images: tuple[Symmetry, ...] = (),
-) -> Layer:
+    folds: np.ndarray | None = None,
+) -> FittedLayer:
     """Fit a layer that reduces the error of s, at random points of each function.
 
     Parameters
@@ -141,6 +143,7 @@ def fit_layer(
     rows : points of each function.
     images : symmetries of the operator. Of many functions, each is shown as one of its images in turn; of
         few, as all of them.
+    folds : (n,), the fold of each fitted function, for coefficients without each fold; None: without none.
     """
     n, c, M = len(fitted.target), fitted.target.shape[1], grid.size
     some = np.linspace(0, n - 1, min(n, max(8, _STANDARDISED_OVER // M + 1))).astype(int)
@@ -149,16 +152,27 @@ def fit_layer(
     views = (None, *images)
     in_turn = shown_in_turn(n, M)
     rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
-    block = max(1, _BLOCK // (q * rows + features.counts[3] * M))
+    norm = sobolev_weight(grid, settings.order)
+    everywhere = features.counts[3] + (0 if norm is None else sum(features.counts[:3]))
+    block = max(1, _BLOCK // (q * rows + everywhere * M))
 
-    def weighted(samples: LayerSamples, own: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, Any]]:
-        """Yield features (q, R) and targets (c, R) of blocks of functions, divided by their sizes."""
+    def weighted(
+        samples: LayerSamples, own: np.ndarray, stream: int, norm: SmoothingKernel | None
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield features (q, R) and targets (c, R) of blocks of functions, divided by their sizes.
+
+        They are values at random points or, in a Sobolev norm, values there of the weighted fields.
+        """
         rng = np.random.default_rng([seed, stream])
         for view, image in enumerate(views):
             shown = own[view :: len(views)] if in_turn else own
             for start in range(0, len(shown), _SAME_POINTS):
                 at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
-                smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
+                weight = None if norm is None else norm.rows(at, grid, grid)
+                if weight is None:
+                    smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
+                else:
+                    smooth = [kernel.before(weight.reshape(-1, *grid.shape), grid) for kernel in kernels]
                 together = shown[start : start + _SAME_POINTS]
                 for first in range(0, len(together), block):
                     functions = together[first : first + block]
@@ -166,14 +180,18 @@ def fit_layer(
                     t = t if inputs.s is None else t - inputs.s
                     if image is not None:
                         inputs, t = inputs.image(image), image(t)
-                    weight = np.repeat(1 / samples.sizes[functions], rows)
-                    phi = features(inputs, windows, at, smooth)
-                    phi *= weight
-                    t = t.reshape(-1, c, M)[:, :, at].transpose(1, 0, 2).reshape(c, -1)
-                    yield phi, t * weight
+                    size = np.repeat(1 / samples.sizes[functions], rows)
+                    phi = features(inputs, windows, at, smooth, weight)
+                    phi *= size
+                    t = t.reshape(-1, c, M)
+                    t = t[:, :, at] if weight is None else t @ weight.T
+                    yield phi, t.transpose(1, 0, 2).reshape(c, -1) * size
 
     # The fitted functions in a few parts, summed in parallel. Some share their points, and so the kernels.
-    parts = np.array_split(np.arange(n), _PARTS)
+    if folds is None:
+        parts = np.array_split(np.arange(n), _PARTS)
+    else:
+        parts = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
     sums = [NormalEquations.empty(q, c) for _ in parts]
     held_rows: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -181,22 +199,43 @@ def fit_layer(
         if part == len(parts):
             judged = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // rows))
             own = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
-            held_rows.extend(weighted(held_out, own, part))
+            held_rows.extend(weighted(held_out, own, part, None))
             return
-        for phi, t in weighted(fitted, parts[part], part):
+        for phi, t in weighted(fitted, parts[part], part, norm):
             sums[part].add(phi, t)
 
     in_threads(add, range(len(parts) + 1))
-    total = sums[0]
-    for other in sums[1:]:
-        total += other
+    total = NormalEquations.empty(q, c)
+    for part in sums:
+        total += part
 
     def error(coefficients: np.ndarray) -> float:
         return sum(float(np.sum((t - coefficients.T @ phi) ** 2)) for phi, t in held_rows)
 
     coefficients, alpha = choose_ridge(total, error)
     single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
-    return Layer(features, coefficients, alpha, images, single)
+    layer = Layer(features, coefficients, alpha, images, single)
+    without = () if folds is None else tuple(total.without(part).solve_from(alpha) for part in sums)
+    return FittedLayer(layer, without)
+
+
+class FittedLayer(NamedTuple):
+    """A layer, and its coefficients fitted without each fold of the functions."""
+
+    layer: Layer
+    without: tuple[np.ndarray, ...]
+
+    def left_out_update(self, fields: Fields, grid: Grid, folds: np.ndarray) -> np.ndarray:
+        """Return what the layer adds to the states of the fitted functions, (n, c, *shape), left out.
+
+        The next layer so sees them as it will see new functions. Coefficients that have seen a function
+        follow its noise, and the next layer would learn to take that back.
+        """
+        out = np.empty((len(fields.u), self.layer.coefficients.shape[1], *grid.shape))
+        for fold, coefficients in enumerate(self.without):
+            own = np.flatnonzero(folds == fold)
+            out[own] = replace(self.layer, coefficients=coefficients).update(fields.of(own), grid, fast=True)
+        return out
 
 
 @dataclass
@@ -224,6 +263,12 @@ class NormalEquations:
         self.squares += other.squares
         return self
 
+    def without(self, part: NormalEquations) -> NormalEquations:
+        """Return the sums over all rows but those of a part."""
+        return NormalEquations(
+            self.gram - part.gram, self.cross - part.cross, max(0.0, self.squares - part.squares)
+        )
+
     def squared_residual(self, c: np.ndarray) -> float:
         """Return ``||t - Phi c||^2 = t't - 2 c'g + c'G c`` for coefficients (q, c)."""
         L = self.gram
@@ -250,6 +295,13 @@ class NormalEquations:
             return d[:, None] * Cholesky(G, alpha).solve(d[:, None] * self.cross)
         except LinAlgError:
             return None
+
+
+    def solve_from(self, alpha: float) -> np.ndarray:
+        """Solve at a ridge alpha, or at the first larger candidate at which double precision suffices."""
+        while (found := self.solve(alpha)) is None:
+            alpha *= _ALPHAS[1] / _ALPHAS[0]
+        return found
 
 
 def choose_ridge(

@@ -14,6 +14,7 @@ from elmonet.layered.smoothing import Boundary, SmoothingKernel
 _HEAT = 0.1  # width of the heat kernel that is tried, in units of the longest axis
 _PATTERNS = 16  # random features of the windows of u in products, where they help
 _SMOOTHED = 3  # one of so many random features is smoothed too
+_ORDER = 0.5  # of the Sobolev norm that is tried
 _RADIUS = 31  # of a window of one axis, at most
 _WIDTH = 5000  # random features, for fields of one axis
 _WIDTH_OF_MORE = 1500  # and of more axes
@@ -101,6 +102,9 @@ class LayerSettings:
         effective coefficient, which depends on a whole window, times a gradient looks like.
     potentials : kernels of u and of s, whose values at the point join the windows of u in products: the
         velocity of a vorticity, the force of a density. Before there is an s, products are those with u.
+    order : of the Sobolev norm in which residuals are small; 0: mean square. What the inputs do not tell
+        about an elliptic solution is smooth, so that neighbouring points have nearly the same residual: an
+        order near 1/2 makes it less correlated, and the coefficients less uncertain.
     """
 
     radius: tuple[int, ...]
@@ -118,6 +122,7 @@ class LayerSettings:
     factors: tuple[int, ...] = ()
     patterns: int = 0
     potentials: tuple[SmoothingKernel, ...] = ()
+    order: float = 0.0
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -189,6 +194,11 @@ def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
     return tuple("periodic" if around else border for around in grid.periodic)
 
 
+def sobolev_weight(grid: Grid, order: float) -> SmoothingKernel | None:
+    """Return (1 - Laplacian)^(order / 2), whose squared results add up to a Sobolev norm; None for order 0."""
+    return SmoothingKernel(_boundary(grid, "free"), power=-order / 2, screening=1.0) if order else None
+
+
 def _potentials(kernel: SmoothingKernel) -> tuple[SmoothingKernel, ...]:
     """Return the kernel and its slopes along all axes."""
     return kernel, *(kernel.slope(axis) for axis in range(len(kernel.boundary)))
@@ -237,6 +247,11 @@ def _no_potentials(plan: Plan, grid: Grid) -> Iterator[Plan]:
         yield replace(default_plan(grid), symmetries=plan.symmetries, source=plan.source)
 
 
+def _other_norm(plan: Plan, grid: Grid) -> Iterator[Plan]:
+    if plan.other.kernels:
+        yield _both(plan, order=_ORDER)
+
+
 def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Effective coefficients, which depend on the window, in products."""
     if plan.other.kernels:
@@ -261,5 +276,6 @@ CHANGES_OF_MORE = (
     _more_kernels,
     _other_spacing,
     _smooth_activation,
+    _other_norm,
     _with_patterns,
 )
