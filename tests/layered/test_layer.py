@@ -82,7 +82,9 @@ def test_sums_over_blocks_are_the_sums_over_all_rows(monkeypatch):
     arguments = settings, 3, grid, *split(u, np.sin(u)), 16
     at_once = fit_layer(*arguments).layer
     monkeypatch.setattr(module, "_BLOCK", 1)  # a function at a time
-    np.testing.assert_allclose(fit_layer(*arguments).layer.coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        fit_layer(*arguments).layer.coefficients, at_once.coefficients, rtol=1e-6, atol=1e-9
+    )
 
 
 def test_coefficients_are_those_of_least_squares():
@@ -141,7 +143,7 @@ def test_a_left_out_update_is_that_of_a_fit_to_the_other_folds(monkeypatch):
     fitted, held_out = split(u, np.sin(3 * u))
     folds = np.arange(20) % 3
     found = fit_layer(LayerSettings((1,), (1,), (1,), width=7), 0, grid, fitted, held_out, 12, (), folds)
-    update = found.left_out_update(fitted.fields, grid, folds)
+    update = found.training_update(fitted.fields, grid, folds)
     phi, t = features_and_targets(found.layer, fitted)
     for own in (folds == fold for fold in range(3)):
         c = dense_ridge(phi[:, ~own].reshape(len(phi), -1), t[~own].ravel(), 1e-6)
@@ -150,6 +152,7 @@ def test_a_left_out_update_is_that_of_a_fit_to_the_other_folds(monkeypatch):
     everything = dense_ridge(phi.reshape(len(phi), -1), t.ravel(), 1e-6)
     seen = found.layer.update(fitted.fields, grid)[:, 0]
     np.testing.assert_allclose(seen, np.einsum("q,qnm->nm", everything, phi), atol=1e-6)
+    np.testing.assert_allclose(found.training_update(fitted.fields, grid, None)[:, 0], seen, rtol=1e-12)
     assert np.linalg.norm(seen - t) < np.linalg.norm(update[:, 0] - t)
 
 
@@ -336,7 +339,7 @@ def test_a_chain_that_smooths_ends_where_a_layer_gains_little_of_the_first_error
         share = 1.0 if own.width < 5 else {1: 0.9, 2: 0.5, 3: 0.8}[seed]
         found = SimpleNamespace(features=SimpleNamespace(settings=own), coefficients=np.zeros(3), alpha=1.0)
         found.update = lambda fields, grid, fast=False: share * (fields.u - fields.s)
-        found.left_out_update, found.layer = lambda fields, grid, folds: found.update(fields, grid), found
+        found.training_update, found.layer = lambda fields, grid, folds: found.update(fields, grid), found
         return found
 
     monkeypatch.setattr(chain_module, "fit_layer", layer)

@@ -165,7 +165,7 @@ class FinishComparison:
             if not found:
                 break
             if not last:
-                found += self._with_or_without_linear(found)
+                found += [self._around(trial, step, last) for trial in self._with_or_without_linear(found)]
             found.sort(key=lambda trial: trial.error)
             narrow, best = best, found[0]
             if narrow is not None and best.error > _WIDER * narrow.error:

@@ -139,8 +139,9 @@ def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarr
 
 def _labels(n: int, groups: np.ndarray | None) -> np.ndarray:
     """Return the groups of n functions, counted from 0; each is one of its own if all are in one."""
-    one = groups is None or np.ptp(groups) == 0
-    return np.arange(n) if one else np.unique(groups, return_inverse=True)[1]
+    if groups is None or np.ptp(groups) == 0:
+        return np.arange(n)
+    return np.asarray(np.unique(groups, return_inverse=True)[1])
 
 
 def _folds(n: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
@@ -172,8 +173,8 @@ def fit_chain(
     """Fit layer after layer until held-out functions no longer gain.
 
     Some functions are held out of all layers; the errors are theirs. The layers are not refitted with them
-    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers. It sees
-    each fitted function as predicted by coefficients that have not seen the function's fold. Without
+    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers. Layers
+    that smooth see each fitted function as predicted by coefficients that have not seen its fold. Without
     `all_layers`, the chain ends where a layer gains little of the error before it, or, if it smooths, of the
     error before all layers (from nothing, after the first): the first ones gain nearly all, all take as long.
     Where the error exceeds `limit`, no layer follows; nor one that would end after the deadline if it took
@@ -186,7 +187,9 @@ def fit_chain(
     u, fixed = data.u, fit_source(data.u[rest], data.s[rest], data.grid, settings[-1]) if source else None
     fields = Fields(u if fixed is None else with_source(u, fixed), data.first)
     held, fields = fields.of(held_out), fields.of(rest)
-    folds = _folds(int(np.sum(rest)), None if data.groups is None else data.groups[rest], seed)
+    folds = None
+    if settings[-1].kernels:
+        folds = _folds(int(np.sum(rest)), None if data.groups is None else data.groups[rest], seed)
     layers: list[Layer] = []
     records: list[LayerRecord] = []
 
@@ -228,7 +231,7 @@ def fit_chain(
         going = k + 1 < len(settings) and (all_layers or gained)
         if going:
             held, before = after, now
-            fields = fields.after(fitted.left_out_update(fields, data.grid, folds), setting.history)
+            fields = fields.after(fitted.training_update(fields, data.grid, folds), setting.history)
         took, stated = perf_counter() - begin, float(np.mean(last_errors))
         records.append(LayerRecord(stated, took, len(layer.coefficients), layer.alpha))
         if tell is not None:

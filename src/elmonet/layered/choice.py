@@ -25,6 +25,7 @@ from elmonet.layered.settings import (
     Plan,
     default_plan,
     default_width,
+    for_many_functions,
 )
 from elmonet.layered.source import are_steps, source_helps
 from elmonet.metrics import relative_l2
@@ -45,6 +46,12 @@ _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
 _MOST_VALUES_FOR_GROUPS = 1_000_000  # output values, above which layers have one symmetry only
 _MOST_IMAGES = 7  # of a function, beside itself: a square has eight symmetries
+
+# Trials of more features, on many functions.
+_MANY_VALUES = 1_000_000  # output values
+_MANY = 2  # times as many functions as in other trials, at least
+_LAYERS_ON_MANY = 3
+_LONGER = 10.0  # times as long as the trial on few functions, in proportion to their number
 
 # The chain.
 _MOST_LAYERS = 8
@@ -111,10 +118,11 @@ def fit_layers(
     data = trials[best]
     tell("settings on few functions", 0, 1)
     plan, tried = _choose_plan(data, plan, seed, deadline, tried)
+    data, plan, tried, functions = _more_features(trials, data, plan, seed, deadline, tried, tell)
     smooths = bool(plan.other.kernels)
     most = layers if layers is not None else _MOST_THAT_SMOOTH if smooths else _MOST_LAYERS
     widths = default_width(form.grid, len(data.u), smooths) if width is None else (width, width)
-    longer = _longer(data, plan, widths, tried, deadline)
+    longer = _longer(data, plan, widths, tried, functions, deadline)
     if longer > 1 and worth < np.inf:
         return None
     if longer > 1:
@@ -138,6 +146,7 @@ def fit_layers(
         deadline=deadline,
         tell=report,
     )
+    first_model = next(s for s, trial in zip(starts, trials, strict=True) if trial.first is data.first)
     before = None if data.first is None else error_before(data, seed)
     error = chain.error if before is None else min(chain.error, before)
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
@@ -157,7 +166,7 @@ def fit_layers(
         outputs=form.outputs,
         estimate=estimate,
         form=form,
-        first=starts[best],
+        first=first_model,
         chain=chain,
         first_error=before,
         held_out_error=error,
@@ -183,9 +192,9 @@ def _first_plan(data: LayerData, seed: int) -> Plan:
     return replace(plan, source=source_helps(fitted, held_out, data.grid, plan.other))
 
 
-def _few(data: LayerData, seed: int) -> LayerData:
+def _few(data: LayerData, seed: int, most: int | None = None) -> LayerData:
     """Return the few functions of trials; there, components count alike."""
-    most = min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
+    most = most or min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
     some = np.random.default_rng(seed).permutation(len(data.u))[:most]
     return replace(data.of(some), units=None)
 
@@ -196,13 +205,15 @@ def _trial(
     seed: int,
     width: int = _TRIAL_WIDTH,
     *,
+    layers: int | None = None,
     limit: float = np.inf,
     deadline: float,
 ) -> Chain:
     """Fit a short chain of narrow layers; `limit` and `deadline` as in `fit_chain`."""
+    layers = layers or 2 + (few.first is None)
     return fit_chain(
         few,
-        plan.with_width(width).settings(2 + (few.first is None), few.first is None),
+        plan.with_width(width).settings(layers, few.first is None),
         seed,
         rows=_trial_rows(plan),
         images=plan.symmetries,
@@ -217,7 +228,9 @@ def _trial_rows(plan: Plan) -> int:
     return min(plan.rows, _TRIAL_ROWS)
 
 
-def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, deadline: float) -> float:
+def _longer(
+    data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, functions: int, deadline: float
+) -> float:
     """Return how many times longer than there is time the first layer would take, from that of a trial.
 
     The normal equations of p features at so many points take most of it.
@@ -227,7 +240,7 @@ def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, 
     first, n = tried.records[0], len(data.u)
     more = (widths[1] if data.first is None else widths[0]) - _TRIAL_WIDTH
     features = max(1.0, (first.features + more) / first.features)
-    points = n * plan.rows_of(n) / (min(n, _TRIAL_FUNCTIONS) * _trial_rows(plan))
+    points = n * plan.rows_of(n) / (functions * _trial_rows(plan))
     left = deadline - perf_counter()
     return float(first.seconds * points * features**2 / left) if left > 0 else np.inf
 
@@ -295,6 +308,33 @@ def _choose_plan(
     elif not best.other.kernels:
         best = replace(best, symmetries=best.symmetries[:1])
     return best, chain
+
+
+def _more_features(
+    starts: Sequence[LayerData],
+    data: LayerData,
+    plan: Plan,
+    seed: int,
+    deadline: float,
+    chain: Chain,
+    tell: Callable[[str, float, float], None],
+) -> tuple[LayerData, Plan, Chain, int]:
+    """Choose a start and a plan: those found on few functions, or, from zero, one with more features.
+
+    Whether more features pay depends on the number of functions, so both are tried on many of them. Return
+    the data with their start, the plan, its chain, and the number of functions of that.
+    """
+    few, many = len(_few(data, seed).u), min(len(data.u), _MANY_VALUES // data.grid.size)
+    took = sum(record.seconds for record in chain.records) * many / few
+    if not plan.other.kernels or many < _MANY * few or perf_counter() + _LONGER * took > deadline:
+        return data, plan, chain, few
+    tell("more features, on more functions", 0, 1)
+    zero = next((start for start in starts if start.first is None), data)
+    tried = []
+    for start, own in ((data, plan), (zero, for_many_functions(plan))):
+        some = _few(start, seed, many)
+        tried.append((start, own, _trial(some, own, seed, layers=_LAYERS_ON_MANY, deadline=deadline), many))
+    return min(tried, key=lambda trial: trial[2].least_error)
 
 
 def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: Chain) -> tuple[Symmetry, ...]:

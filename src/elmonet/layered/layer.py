@@ -225,12 +225,14 @@ class FittedLayer(NamedTuple):
     layer: Layer
     without: tuple[np.ndarray, ...]
 
-    def left_out_update(self, fields: Fields, grid: Grid, folds: np.ndarray) -> np.ndarray:
-        """Return what the layer adds to the states of the fitted functions, (n, c, *shape), left out.
+    def training_update(self, fields: Fields, grid: Grid, folds: np.ndarray | None) -> np.ndarray:
+        """Return what the layer adds to s of the fitted functions, (n, c, *shape), each fold left out.
 
-        The next layer so sees them as it will see new functions. Coefficients that have seen a function
+        So the next layer sees them as it will see new functions. Coefficients that have seen a function
         follow its noise, and the next layer would learn to take that back.
         """
+        if folds is None:
+            return self.layer.update(fields, grid, fast=True)
         out = np.empty((len(fields.u), self.layer.coefficients.shape[1], *grid.shape))
         for fold, coefficients in enumerate(self.without):
             own = np.flatnonzero(folds == fold)
@@ -295,7 +297,6 @@ class NormalEquations:
             return d[:, None] * Cholesky(G, alpha).solve(d[:, None] * self.cross)
         except LinAlgError:
             return None
-
 
     def solve_from(self, alpha: float) -> np.ndarray:
         """Solve at a ridge alpha, or at the first larger candidate at which double precision suffices."""

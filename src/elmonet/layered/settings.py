@@ -195,7 +195,7 @@ def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
 
 
 def sobolev_weight(grid: Grid, order: float) -> SmoothingKernel | None:
-    """Return (1 - Laplacian)^(order / 2), whose squared results add up to a Sobolev norm; None for order 0."""
+    """Return (1 - Laplacian)^(order / 2), which turns mean squares into a Sobolev norm; None for order 0."""
     return SmoothingKernel(_boundary(grid, "free"), power=-order / 2, screening=1.0) if order else None
 
 
@@ -238,8 +238,13 @@ def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
 def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Further kernels: slopes along each axis, or a heat kernel."""
     if known := plan.other.kernels:
-        yield _both(plan, kernels=(*known, *(known[0].slope(axis) for axis in range(len(grid.shape)))))
+        yield _both(plan, kernels=_with_slopes(known))
         yield _both(plan, kernels=(*known, SmoothingKernel(known[0].boundary, 0.0, width=_HEAT)))
+
+
+def _with_slopes(kernels: tuple[SmoothingKernel, ...]) -> tuple[SmoothingKernel, ...]:
+    """Return kernels with the slopes of the first one along all axes."""
+    return tuple(dict.fromkeys((*kernels, *_potentials(kernels[0])[1:])))
 
 
 def _no_potentials(plan: Plan, grid: Grid) -> Iterator[Plan]:
@@ -247,15 +252,19 @@ def _no_potentials(plan: Plan, grid: Grid) -> Iterator[Plan]:
         yield replace(default_plan(grid), symmetries=plan.symmetries, source=plan.source)
 
 
-def _other_norm(plan: Plan, grid: Grid) -> Iterator[Plan]:
-    if plan.other.kernels:
-        yield _both(plan, order=_ORDER)
-
-
 def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Effective coefficients, which depend on the window, in products."""
     if plan.other.kernels:
         yield _both(plan, patterns=_PATTERNS)
+
+
+def for_many_functions(plan: Plan) -> Plan:
+    """Return a plan that smooths with more features: slopes and patterns, and a norm that suits noise.
+
+    Few functions do not bear so many features: they would not be chosen there.
+    """
+    patterns = plan.other.patterns or _PATTERNS
+    return _both(plan, kernels=_with_slopes(plan.other.kernels), patterns=patterns, order=_ORDER)
 
 
 def _other_spacing(plan: Plan, grid: Grid) -> Iterator[Plan]:
@@ -276,6 +285,5 @@ CHANGES_OF_MORE = (
     _more_kernels,
     _other_spacing,
     _smooth_activation,
-    _other_norm,
     _with_patterns,
 )
