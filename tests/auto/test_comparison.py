@@ -81,7 +81,7 @@ def test_a_linear_block_is_tried_at_larger_scales_too(compare):
             return width, 1.2e-5 if candidate.scale < 0.05 else 3.2e-6 * (1000 / width) ** 1.3
         return width, 3.5e-6 * (1000 / width) ** 0.6 if 0.03 < candidate.scale < 0.05 else 1e-5
 
-    found, _ = compare(surface, [Candidate("rbf", 0.02, False)])
+    found, _ = compare(surface, [Candidate("rbf", 0.04, False)])
     assert found.candidate.linear
 
 
