@@ -1,5 +1,6 @@
 """Layers that can express their targets exactly; normal equations; symmetries."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -262,6 +263,41 @@ def test_the_symmetries_of_a_square_are_a_group_of_eight_with_its_quarter_turns(
         assert any(np.array_equal(np.rot90(fields, turns, (2, 3)), image) for image in images)
     assert group_of([flip]) == (flip,)
     assert group_of([]) == ()
+
+
+def test_places_are_where_points_move_to():
+    fields = RNG.standard_normal((1, 1, 4, 6))
+    found = (Symmetry(flip, exchanged) for flip in np.ndindex(2, 2) for exchanged in (False, True))
+    for symmetry in (replace(s, reversed=tuple(map(bool, s.reversed))) for s in found):
+        np.testing.assert_array_equal(symmetry(fields).ravel()[symmetry.places((4, 6))], fields.ravel())
+
+
+@pytest.mark.parametrize("rows", [64, 20])
+def test_the_ridge_is_chosen_by_the_mean_over_all_images(rows, monkeypatch):
+    errors, choose = [], choose_ridge
+
+    def chosen(sums, error):
+        errors.append(error(np.arange(sums.gram.shape[0])[:, None] / 100))
+        return choose(sums, error)
+
+    monkeypatch.setattr(module, "choose_ridge", chosen)
+    monkeypatch.setattr(module, "shown_in_turn", lambda n, M: True)
+    grid, u = periodic_grid(8, 8), smooth(24, (8, 8))
+    odd = Symmetry((False, True), sign=-1)
+    images = group_of([Symmetry((True, False)), odd, Symmetry((False, False), exchanged=True)])
+    fitted, held_out = split(u, u**3)
+    held_out = held_out._replace(sizes=1 + np.arange(8))
+    inverse = (SmoothingKernel(("periodic", "periodic")),)
+    settings = LayerSettings((1, 1), (1, 1), (1, 1), width=9, kernels=inverse, smoothed=4)
+    layer = fit_layer(settings, 0, grid, fitted, held_out, rows, images).layer
+    layer = replace(layer, coefficients=np.arange(layer.features.size)[:, None] / 100)
+    residuals = held_out.target - layer.update(held_out.fields, grid)
+    squares = (residuals.reshape(8, -1) / held_out.sizes[:, None]) ** 2
+    if rows == 64:
+        assert errors[0] == pytest.approx(squares.sum())
+    else:  # the same points of all eight functions
+        at = np.sort(np.random.default_rng([0, 2 * (1 + len(images))]).choice(64, rows, replace=False))
+        assert errors[0] == pytest.approx(squares[:, at].sum())
 
 
 def test_a_layer_on_a_square_has_its_quarter_turns():

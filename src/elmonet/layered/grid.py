@@ -214,6 +214,12 @@ class Symmetry:
         """The symmetry that undoes this one; of a quarter turn, the turn back, of all others, itself."""
         return replace(self, reversed=self.reversed[::-1]) if self.exchanged else self
 
+    def places(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return to which point of the image each point of a field of a shape moves, (M,)."""
+        shape = shape[::-1] if self.exchanged else shape
+        index: np.ndarray = replace(self.inverse, sign=1)(np.arange(prod(shape)).reshape(1, 1, *shape))
+        return index.ravel()
+
     def after(self, other: Symmetry) -> Symmetry:
         """Return the product with another, which comes first."""
         own = self.reversed[::-1] if other.exchanged else self.reversed

@@ -17,7 +17,6 @@ from elmonet.layered.features import LayerFeatures
 from elmonet.layered.grid import Grid, Symmetry
 from elmonet.layered.readout import Readout, trace_readout
 from elmonet.layered.settings import Fields, LayerSettings, TracedFields, sobolev_weight
-from elmonet.layered.smoothing import SmoothingKernel
 from elmonet.linalg import add_gram, beside_others
 from elmonet.solve.cholesky import Cholesky
 
@@ -106,8 +105,8 @@ def updated_together(grid: Grid) -> int:
 
 def _trace_image(graph: Graph, image: Symmetry, x: int, grid: Grid) -> int:
     """Write the image of one field on a grid."""
-    index = np.arange(grid.size).reshape(1, 1, *grid.shape)
-    return graph.scale(graph.gather(x, np.abs(image(index))), float(image.sign))
+    own = grid.exchanged if image.exchanged else grid
+    return graph.scale(graph.gather(x, image.inverse.places(own.shape)), float(image.sign))
 
 
 class LayerSamples(NamedTuple):
@@ -156,36 +155,63 @@ def fit_layer(
     everywhere = features.counts[3] + (0 if norm is None else sum(features.counts[:3]))
     block = max(1, _BLOCK // (q * rows + everywhere * M))
 
-    def weighted(
-        samples: LayerSamples, own: np.ndarray, stream: int, norm: SmoothingKernel | None
-    ) -> Iterator[tuple[np.ndarray, Any]]:
-        """Yield features (q, R) and targets (c, R) of blocks of functions, divided by their sizes.
+    def chosen(functions: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Yield random points, and the functions that are seen there, in blocks."""
+        rng = np.random.default_rng([seed, stream])
+        for start in range(0, len(functions), _SAME_POINTS):
+            at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
+            together = functions[start : start + _SAME_POINTS]
+            yield at, [together[first : first + block] for first in range(0, len(together), block)]
+
+    def missing(samples: LayerSamples, own: np.ndarray) -> tuple[Fields, np.ndarray]:
+        """Return fields and what is missing in s."""
+        inputs, t = samples.fields.of(own), samples.target[own]
+        return inputs, t if inputs.s is None else t - inputs.s
+
+    def rows_of(t: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return t.transpose(1, 0, 2).reshape(c, -1) * size
+
+    def fitted_rows(part: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield features (q, R) and targets (c, R) of fitted functions, divided by their sizes.
 
         They are values at random points or, in a Sobolev norm, values there of the weighted fields.
         """
-        rng = np.random.default_rng([seed, stream])
         for view, image in enumerate(views):
-            shown = own[view :: len(views)] if in_turn else own
-            for start in range(0, len(shown), _SAME_POINTS):
-                at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
+            shown = part[view :: len(views)] if in_turn else part
+            for at, together in chosen(shown, stream * len(views) + view):
                 weight = None if norm is None else norm.rows(at, grid, grid)
                 if weight is None:
                     smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
                 else:
                     smooth = [kernel.before(weight.reshape(-1, *grid.shape), grid) for kernel in kernels]
-                together = shown[start : start + _SAME_POINTS]
-                for first in range(0, len(together), block):
-                    functions = together[first : first + block]
-                    inputs, t = samples.fields.of(functions), samples.target[functions]
-                    t = t if inputs.s is None else t - inputs.s
+                for own in together:
+                    inputs, t = missing(fitted, own)
                     if image is not None:
                         inputs, t = inputs.image(image), image(t)
-                    size = np.repeat(1 / samples.sizes[functions], rows)
+                    size = np.repeat(1 / fitted.sizes[own], rows)
                     phi = features(inputs, windows, at, smooth, weight)
                     phi *= size
                     t = t.reshape(-1, c, M)
-                    t = t[:, :, at] if weight is None else t @ weight.T
-                    yield phi, t.transpose(1, 0, 2).reshape(c, -1) * size
+                    yield phi, rows_of(t[:, :, at] if weight is None else t @ weight.T, size)
+
+    def held_out_rows(some: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield features and targets of held-out functions; features are means over all images.
+
+        A layer is this mean, which is less uncertain than each of its terms, and bears a smaller ridge.
+        """
+        for at, together in chosen(some, stream):
+            seen = [at if image is None else image.places(grid.shape)[at] for image in views]
+            smooth = [[kernel.rows(places, grid, grid) for kernel in kernels] for places in seen]
+            for own in together:
+                inputs, t = missing(held_out, own)
+                phi = np.zeros((q, len(own) * rows))
+                for image, places, matrices in zip(views, seen, smooth, strict=True):
+                    shown = inputs if image is None else inputs.image(image)
+                    term = features(shown, windows, places, matrices)
+                    phi += term if image is None or image.sign > 0 else -term
+                size = np.repeat(1 / held_out.sizes[own], rows)
+                phi *= size / len(views)
+                yield phi, rows_of(t.reshape(-1, c, M)[:, :, at], size)
 
     # The fitted functions in a few parts, summed in parallel. Some share their points, and so the kernels.
     if folds is None:
@@ -196,15 +222,15 @@ def fit_layer(
     held_rows: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(part: int) -> None:
-        if part == len(parts):
+        if part < 0:
             judged = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // rows))
-            own = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
-            held_rows.extend(weighted(held_out, own, part, None))
+            some = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
+            held_rows.extend(held_out_rows(some, len(parts) * len(views)))
             return
-        for phi, t in weighted(fitted, parts[part], part, norm):
+        for phi, t in fitted_rows(parts[part], part):
             sums[part].add(phi, t)
 
-    in_threads(add, range(len(parts) + 1))
+    in_threads(add, range(-1, len(parts)))
     total = NormalEquations.empty(q, c)
     for part in sums:
         total += part
