@@ -1,5 +1,6 @@
 """Layers that can express their targets exactly; normal equations; symmetries."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -346,6 +347,42 @@ def test_where_layers_smooth_settings_are_chosen_with_symmetries(most, images, m
     assert [len(tried.symmetries) for tried in plans] == [0] + [images] * (len(plans) - 1)
     assert plan == plans[1]
     assert chain.least_error == 0.2
+
+
+@pytest.mark.parametrize(
+    ("n", "smooths", "seconds", "errors", "more"),
+    [
+        (700, True, np.inf, (0.100, 0.101), True),  # as good as equal: there will be more points
+        (700, True, np.inf, (0.100, 0.103), False),
+        (700, True, 0.0, (0.100, 0.050), False),  # no time
+        (700, False, np.inf, (0.100, 0.050), False),  # nothing is smoothed
+        (500, True, np.inf, (0.100, 0.050), False),  # too few functions
+    ],
+)
+def test_more_features_are_tried_on_many_functions(n, smooths, seconds, errors, more, monkeypatch):
+    tried = []
+
+    def trial(few, plan, seed, *, layers, deadline):
+        tried.append((len(few.u), few.first is None, layers, plan))
+        return Chain((), (LayerRecord(errors[len(tried) - 1], 0.0, 1, 1.0),))
+
+    monkeypatch.setattr(choice, "_trial", trial)
+    grid, u = periodic_grid(12, 14), smooth(n, (12, 14))
+    plan, zero = choice.default_plan(grid), LayerData(grid, u, u)
+    plan = plan if smooths else replace(plan, other=replace(plan.other, kernels=()))
+    data = replace(zero, first=u)
+    chain = Chain((), (LayerRecord(0.2, 1.0, 1, 1.0),))
+    deadline = time.perf_counter() + seconds
+    found = choice._more_features((zero, data), data, plan, 0, deadline, chain, lambda *told: None)
+    if n < 600 or not smooths or not seconds:
+        assert (tried, found) == ([], (data, plan, chain, min(n, 300)))
+        return
+    assert [row[:3] for row in tried] == [(700, False, 3), (700, True, 3)]
+    rich = tried[1][3].other
+    assert (len(rich.kernels), rich.order, rich.patterns > 0) == (3, 0.5, True)
+    assert found[0] is (zero if more else data)
+    assert found[1] is tried[more][3]
+    assert (found[2].error, found[3]) == (errors[more], 700)
 
 
 def test_trials_of_starts_count_up_to_their_best_layer(monkeypatch):

@@ -321,7 +321,8 @@ def _more_features(
 ) -> tuple[LayerData, Plan, Chain, int]:
     """Choose a start and a plan: those found on few functions, or, from zero, one with more features.
 
-    Whether more features pay depends on the number of functions, so both are tried on many of them. Return
+    Whether more features pay depends on the number of functions, so both are tried on many of them, at few
+    points of each. More points favour more features, which are taken unless they are clearly worse. Return
     the data with their start, the plan, its chain, and the number of functions of that.
     """
     few, many = len(_few(data, seed).u), min(len(data.u), _MANY_VALUES // data.grid.size)
@@ -330,11 +331,13 @@ def _more_features(
         return data, plan, chain, few
     tell("more features, on more functions", 0, 1)
     zero = next((start for start in starts if start.first is None), data)
-    tried = []
-    for start, own in ((data, plan), (zero, for_many_functions(plan))):
-        some = _few(start, seed, many)
-        tried.append((start, own, _trial(some, own, seed, layers=_LAYERS_ON_MANY, deadline=deadline), many))
-    return min(tried, key=lambda trial: trial[2].least_error)
+    starts_and_plans = (data, plan), (zero, for_many_functions(plan))
+    chains = [
+        _trial(_few(start, seed, many), own, seed, layers=_LAYERS_ON_MANY, deadline=deadline)
+        for start, own in starts_and_plans
+    ]
+    best = int(_BETTER * chains[1].least_error < chains[0].least_error)
+    return *starts_and_plans[best], chains[best], many
 
 
 def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: Chain) -> tuple[Symmetry, ...]:
