@@ -30,7 +30,7 @@ _SAME_POINTS = 64  # functions that are fitted at the same random points
 _ENOUGH_IN_TURN = 200  # functions from which on each is shown as one of its images, not as all of them
 _VALUES_IN_TURN = 200_000  # output values, for which fewer functions are enough
 _FEWEST_ROWS = 8  # points of each image of a function
-_MOST_HELD_OUT_ROWS = 20_000  # points of held-out functions by which the ridge is chosen
+_MOST_HELD_OUT_ROWS = 32_000  # points of held-out functions by which the ridge is chosen
 _ROUNDING = 0.01  # of the residual: updates are computed in single precision if rounding is below
 _LOST = 4.0  # rounding errors of a feature in single precision, in units of the last place
 _PARTS = 2  # of the sums, computed in parallel, if there are no folds
@@ -236,7 +236,9 @@ def fit_layer(
         total += part
 
     def error(coefficients: np.ndarray) -> float:
-        return sum(float(np.sum((t - coefficients.T @ phi) ** 2)) for phi, t in held_rows)
+        """Return the sum of the functions' relative errors at their points."""
+        residuals = ((t - coefficients.T @ phi).reshape(c, -1, rows) for phi, t in held_rows)
+        return sum(float(np.sqrt(np.sum(r**2, axis=(0, 2))).sum()) for r in residuals)
 
     coefficients, alpha = choose_ridge(total, error)
     single = bool(kernels) and total.rounding(coefficients) < _ROUNDING
@@ -344,10 +346,10 @@ def choose_ridge(
     for alphas in (_ALPHAS[middle::-1], _ALPHAS[middle + 1 :]):
         for alpha in alphas:
             c = fitted.solve(alpha)
-            squared = np.inf if c is None else held_out_error(c)
-            if squared < best[0]:
-                best = squared, c, float(alpha)
-            elif squared > _RISING * best[0]:
+            error = np.inf if c is None else held_out_error(c)
+            if error < best[0]:
+                best = error, c, float(alpha)
+            elif error > _RISING * best[0]:
                 break
         if best[2] < _ALPHAS[middle]:
             break
