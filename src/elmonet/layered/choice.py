@@ -48,7 +48,7 @@ _MOST_VALUES_FOR_GROUPS = 1_000_000  # output values, above which layers have on
 _MOST_IMAGES = 7  # of a function, beside itself: a square has eight symmetries
 
 # Trials of more features, on many functions.
-_MANY_VALUES = 1_000_000  # output values
+_MANY_VALUES = 600_000  # output values
 _MANY = 2  # times as many functions as in other trials, at least
 _LAYERS_ON_MANY = 3
 _LONGER = 10.0  # times as long as the trial on few functions, in proportion to their number

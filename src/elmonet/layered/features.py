@@ -116,7 +116,11 @@ class LayerFeatures:
         if weight is not None:
             np.matmul(plain.reshape(-1, windows.grid.size), weight.T, out=out[:first].reshape(-1, len(rows)))
         if smoothed:
-            sources = self._sources(fields, windows)
+            if weight is None:
+                sources = self._sources(fields, windows)
+            else:  # all that is smoothed is known at all points
+                random = plain[columns : columns + self.settings.smoothed]
+                sources = np.concatenate([local.of_u, plain[columns + p :], random])
             for k, matrix in enumerate(kernels):
                 own = out[first + k * smoothed : first + (k + 1) * smoothed]
                 np.matmul(sources.reshape(-1, windows.grid.size), matrix.T, out=own.reshape(-1, len(rows)))

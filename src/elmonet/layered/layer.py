@@ -155,9 +155,10 @@ def fit_layer(
     everywhere = features.counts[3] + (0 if norm is None else sum(features.counts[:3]))
     block = max(1, _BLOCK // (q * rows + everywhere * M))
 
-    def chosen(functions: np.ndarray, stream: int) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    def chosen(
+        functions: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
         """Yield random points, and the functions that are seen there, in blocks."""
-        rng = np.random.default_rng([seed, stream])
         for start in range(0, len(functions), _SAME_POINTS):
             at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
             together = functions[start : start + _SAME_POINTS]
@@ -176,9 +177,10 @@ def fit_layer(
 
         They are values at random points or, in a Sobolev norm, values there of the weighted fields.
         """
+        rng = np.random.default_rng([seed, stream])
         for view, image in enumerate(views):
             shown = part[view :: len(views)] if in_turn else part
-            for at, together in chosen(shown, stream * len(views) + view):
+            for at, together in chosen(shown, rng):
                 weight = None if norm is None else norm.rows(at, grid, grid)
                 if weight is None:
                     smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
@@ -199,7 +201,7 @@ def fit_layer(
 
         A layer is this mean, which is less uncertain than each of its terms, and bears a smaller ridge.
         """
-        for at, together in chosen(some, stream):
+        for at, together in chosen(some, np.random.default_rng([seed, stream])):
             seen = [at if image is None else image.places(grid.shape)[at] for image in views]
             smooth = [[kernel.rows(places, grid, grid) for kernel in kernels] for places in seen]
             for own in together:
@@ -225,7 +227,7 @@ def fit_layer(
         if part < 0:
             judged = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // rows))
             some = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
-            held_rows.extend(held_out_rows(some, len(parts) * len(views)))
+            held_rows.extend(held_out_rows(some, len(parts)))
             return
         for phi, t in fitted_rows(parts[part], part):
             sums[part].add(phi, t)
