@@ -85,14 +85,14 @@ def test_a_linear_block_is_tried_at_larger_scales_too(compare):
     assert found.candidate.linear
 
 
-@pytest.mark.parametrize(("functions", "near"), [(20_000, 1.41), (1_000_000, 1.19)])
-def test_the_scale_is_refined_where_the_finish_is_long(compare, functions, near):
+@pytest.mark.parametrize(("rest", "near"), [(15_000, 1.41), (63_000, 1.19)])
+def test_the_scale_is_refined_where_the_sample_is_large(compare, rest, near):
     for scale in np.geomspace(0.02, 0.04, 7):
-        found, trials = compare(smooth_kernel, [Candidate("rbf", scale, True)], functions=functions)
+        found, trials = compare(smooth_kernel, [Candidate("rbf", scale, True)], rest=rest)
         ratio = found.candidate.scale / best_scale(4000)
         assert 1 / near < ratio < near
         steps = [t.candidate.scale / found.candidate.scale for t in trials if t.width == 4000]
-        assert (min(abs(np.log(step)) for step in steps if step != 1) < np.log(1.3)) == (functions > 10**5)
+        assert (min(abs(np.log(step)) for step in steps if step != 1) < np.log(1.3)) == (rest > 15_000)
 
 
 def test_features_that_gain_nothing_are_not_taken(compare):

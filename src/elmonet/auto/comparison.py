@@ -38,7 +38,6 @@ BLOCK_ROWS = 2048  # functions in a block
 _WIDTHS = (500, 1000, 2000)  # features of the levels before the last
 _WIDEST = 4000  # and of the last, which are those of the finish
 _STEPS = (1.0, 2.0, 1.4, 1.4)  # factors between scales in each of them; 1: a single scale
-_REFINED_FROM = 5  # times as many functions in the finish as in the last level, for scales between its steps
 _MOST_STEPS = 4  # from one scale to the next, as long as the error falls
 _KINDS = (4, 3, 2, 2)  # kinds of branches in each of them
 _PER_FEATURE, _FEWEST = 8, 4  # functions for each feature in a level, and at least, but for the last
@@ -279,8 +278,8 @@ class FinishComparison:
         return self._refined(best, step**0.5) if last else best
 
     def _refined(self, best: FinishTrial, step: float) -> FinishTrial:
-        """Try the scales between, if the finish is much longer than these trials; return the best trial."""
-        if self.functions < _REFINED_FROM * best.functions:
+        """Try the scales between, if the sample is large enough to tell them apart; return the best trial."""
+        if best.functions < _PER_FEATURE * best.width:
             return best
         scale, candidate = best.candidate.scale, best.candidate
         for near in (scale * step, scale / step):
