@@ -150,17 +150,18 @@ def fit_layer(
     windows, q, kernels = features.windows(grid), features.size, settings.kernels
     views = (None, *images)
     in_turn = shown_in_turn(n, M)
+    judged = min(M, rows)  # points of a held-out function
     rows = min(M, rows if in_turn else max(_FEWEST_ROWS, rows // len(views)))
     norm = sobolev_weight(grid, settings.order)
     everywhere = features.counts[3] + (0 if norm is None else sum(features.counts[:3]))
     block = max(1, _BLOCK // (q * rows + everywhere * M))
 
     def chosen(
-        functions: np.ndarray, rng: np.random.Generator
+        functions: np.ndarray, count: int, rng: np.random.Generator
     ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
         """Yield random points, and the functions that are seen there, in blocks."""
         for start in range(0, len(functions), _SAME_POINTS):
-            at = np.sort(rng.choice(M, rows, replace=False)) if rows < M else np.arange(M)
+            at = np.sort(rng.choice(M, count, replace=False)) if count < M else np.arange(M)
             together = functions[start : start + _SAME_POINTS]
             yield at, [together[first : first + block] for first in range(0, len(together), block)]
 
@@ -180,7 +181,7 @@ def fit_layer(
         rng = np.random.default_rng([seed, stream])
         for view, image in enumerate(views):
             shown = part[view :: len(views)] if in_turn else part
-            for at, together in chosen(shown, rng):
+            for at, together in chosen(shown, rows, rng):
                 weight = None if norm is None else norm.rows(at, grid, grid)
                 if weight is None:
                     smooth = [kernel.rows(at, grid, grid) for kernel in kernels]
@@ -201,17 +202,17 @@ def fit_layer(
 
         A layer is this mean, which is less uncertain than each of its terms, and bears a smaller ridge.
         """
-        for at, together in chosen(some, np.random.default_rng([seed, stream])):
+        for at, together in chosen(some, judged, np.random.default_rng([seed, stream])):
             seen = [at if image is None else image.places(grid.shape)[at] for image in views]
             smooth = [[kernel.rows(places, grid, grid) for kernel in kernels] for places in seen]
             for own in together:
                 inputs, t = missing(held_out, own)
-                phi = np.zeros((q, len(own) * rows))
+                phi = np.zeros((q, len(own) * judged))
                 for image, places, matrices in zip(views, seen, smooth, strict=True):
                     shown = inputs if image is None else inputs.image(image)
                     term = features(shown, windows, places, matrices)
                     phi += term if image is None or image.sign > 0 else -term
-                size = np.repeat(1 / held_out.sizes[own], rows)
+                size = np.repeat(1 / held_out.sizes[own], judged)
                 phi *= size / len(views)
                 yield phi, rows_of(t.reshape(-1, c, M)[:, :, at], size)
 
@@ -225,8 +226,8 @@ def fit_layer(
 
     def add(part: int) -> None:
         if part < 0:
-            judged = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // rows))
-            some = np.linspace(0, len(held_out.target) - 1, judged).astype(int)
+            count = min(len(held_out.target), max(1, _MOST_HELD_OUT_ROWS // judged))
+            some = np.linspace(0, len(held_out.target) - 1, count).astype(int)
             held_rows.extend(held_out_rows(some, len(parts)))
             return
         for phi, t in fitted_rows(parts[part], part):
@@ -239,7 +240,7 @@ def fit_layer(
 
     def error(coefficients: np.ndarray) -> float:
         """Return the sum of the functions' relative errors at their points."""
-        residuals = ((t - coefficients.T @ phi).reshape(c, -1, rows) for phi, t in held_rows)
+        residuals = ((t - coefficients.T @ phi).reshape(c, -1, judged) for phi, t in held_rows)
         return sum(float(np.sqrt(np.sum(r**2, axis=(0, 2))).sum()) for r in residuals)
 
     coefficients, alpha = choose_ridge(total, error)
