@@ -22,6 +22,7 @@ _GAIN = 0.98  # error after a layer, relative to before: one that gains less is 
 _LEAST_GAIN = 0.02  # of the error before all layers: one that smooths and gains less is the last, too
 _SCOUT = 8  # times narrower than a layer, fitted at half the points: whether the layer is worth its time
 _FOLDS = 5  # of the functions that are fitted; each is left out of what the next layer sees of it
+_FEWEST_FOR_FOLDS = 100  # groups or functions: without a fifth of fewer, coefficients change too much
 _HOPELESS = 1.0  # error of a scout, relative to before, that ends the chain
 
 
@@ -144,11 +145,11 @@ def _labels(n: int, groups: np.ndarray | None) -> np.ndarray:
     return np.asarray(np.unique(groups, return_inverse=True)[1])
 
 
-def _folds(n: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Return the fold of each of n functions, groups in one piece."""
+def _folds(n: int, groups: np.ndarray | None, seed: int) -> np.ndarray | None:
+    """Return the fold of each of n functions, groups in one piece; None if there are too few groups."""
     label = _labels(n, groups)
     order = np.random.default_rng([seed, _FOLDS]).permutation(int(label.max()) + 1)
-    return np.asarray(order[label] % min(_FOLDS, len(order)))
+    return None if len(order) < _FEWEST_FOR_FOLDS else np.asarray(order[label] % _FOLDS)
 
 
 def error_before(data: LayerData, seed: int) -> float:
