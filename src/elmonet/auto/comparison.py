@@ -165,7 +165,7 @@ class FinishComparison:
             if not found:
                 break
             if not last:
-                found += [self._around(trial, step, last) for trial in self._with_or_without_linear(found)]
+                found += self._with_or_without_linear(found)
             found.sort(key=lambda trial: trial.error)
             narrow, best = best, found[0]
             if narrow is not None and best.error > _WIDER * narrow.error:
@@ -275,17 +275,6 @@ class FinishComparison:
                     break
             if best is not begin:
                 break
-        return self._refined(best, step**0.5) if last else best
-
-    def _refined(self, best: FinishTrial, step: float) -> FinishTrial:
-        """Try the scales between, if the sample is large enough to tell them apart; return the best trial."""
-        if best.functions < _PER_FEATURE * best.width:
-            return best
-        scale, candidate = best.candidate.scale, best.candidate
-        for near in (scale * step, scale / step):
-            if self._time_for(best.width, best.functions):
-                trial = self._try(candidate.at(near), best.width, best.functions)
-                best = min(best, trial, key=lambda trial: trial.error)
         return best
 
     def _with_or_without_linear(self, found: list[FinishTrial]) -> list[FinishTrial]:

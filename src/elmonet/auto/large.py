@@ -46,8 +46,7 @@ from elmonet.uncertainty.novelty import TrainingRecord
 
 LARGE = 4000  # functions from which on a sample is searched
 _FORM = 16  # functions from which the form of the data is found
-_SAMPLE, _LARGEST_SAMPLE = 16_000, 33_000  # functions on which finishes are compared, at least and at most
-_SAMPLED = 16  # of so many functions one is in the sample, between these bounds
+_SAMPLE = 16_000  # functions on which finishes are compared
 _SAMPLE_BYTES = 1 << 28  # and what they may take
 _SEARCHED = 1000  # functions of the search
 _HELD_OUT = 1000  # functions by which finishes are compared
@@ -205,8 +204,7 @@ class LargeFit:
         self.report = hook or (lambda what, done, total: None)
         rng = np.random.default_rng(seed)
         one = sum(A.nbytes for A in source.rows(0, 1))
-        count = int(np.clip(source.functions // _SAMPLED, _SAMPLE, _LARGEST_SAMPLE))
-        count = min(count, max(2 * _SEARCHED, _SAMPLE_BYTES // one))
+        count = min(_SAMPLE, max(2 * _SEARCHED, _SAMPLE_BYTES // one))
         chosen = sampled(source, count, rng)
         self.report("reading a sample", 0.0, 1.0)
         X: np.ndarray

@@ -21,8 +21,6 @@ _MIN_FUNCTIONS = 8
 _GAIN = 0.98  # error after a layer, relative to before: one that gains less is the last
 _LEAST_GAIN = 0.02  # of the error before all layers: one that smooths and gains less is the last, too
 _SCOUT = 8  # times narrower than a layer, fitted at half the points: whether the layer is worth its time
-_FOLDS = 5  # of the functions that are fitted; each is left out of what the next layer sees of it
-_FEWEST_FOR_FOLDS = 100  # groups or functions: without a fifth of fewer, coefficients change too much
 _HOPELESS = 1.0  # error of a scout, relative to before, that ends the chain
 
 
@@ -131,25 +129,13 @@ def held_out_of(n: int, seed: int, groups: np.ndarray | None = None) -> np.ndarr
         raise InputError(
             f"layers need at least {_MIN_FUNCTIONS} functions, some of them to be held out; got {n}."
         )
-    label = _labels(n, groups)
-    count = np.bincount(label)
+    groups = (
+        np.arange(n) if groups is None or np.ptp(groups) == 0 else np.unique(groups, return_inverse=True)[1]
+    )
+    count = np.bincount(groups)
     order = np.random.default_rng(seed).permutation(len(count))
     enough = int(np.searchsorted(np.cumsum(count[order]), round(_HELD_OUT_SHARE * n))) + 1
-    return np.isin(label, order[:enough])
-
-
-def _labels(n: int, groups: np.ndarray | None) -> np.ndarray:
-    """Return the groups of n functions, counted from 0; each is one of its own if all are in one."""
-    if groups is None or np.ptp(groups) == 0:
-        return np.arange(n)
-    return np.asarray(np.unique(groups, return_inverse=True)[1])
-
-
-def _folds(n: int, groups: np.ndarray | None, seed: int) -> np.ndarray | None:
-    """Return the fold of each of n functions, groups in one piece; None if there are too few groups."""
-    label = _labels(n, groups)
-    order = np.random.default_rng([seed, _FOLDS]).permutation(int(label.max()) + 1)
-    return None if len(order) < _FEWEST_FOR_FOLDS else np.asarray(order[label] % _FOLDS)
+    return np.isin(groups, order[:enough])
 
 
 def error_before(data: LayerData, seed: int) -> float:
@@ -174,8 +160,7 @@ def fit_chain(
     """Fit layer after layer until held-out functions no longer gain.
 
     Some functions are held out of all layers; the errors are theirs. The layers are not refitted with them
-    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers. Layers
-    that smooth see each fitted function as predicted by coefficients that have not seen its fold. Without
+    afterwards: a later layer corrects the errors of these earlier ones, not those of refitted layers. Without
     `all_layers`, the chain ends where a layer gains little of the error before it, or, if it smooths, of the
     error before all layers (from nothing, after the first): the first ones gain nearly all, all take as long.
     Where the error exceeds `limit`, no layer follows; nor one that would end after the deadline if it took
@@ -188,9 +173,6 @@ def fit_chain(
     u, fixed = data.u, fit_source(data.u[rest], data.s[rest], data.grid, settings[-1]) if source else None
     fields = Fields(u if fixed is None else with_source(u, fixed), data.first)
     held, fields = fields.of(held_out), fields.of(rest)
-    folds = None
-    if settings[-1].kernels:
-        folds = _folds(int(np.sum(rest)), None if data.groups is None else data.groups[rest], seed)
     layers: list[Layer] = []
     records: list[LayerRecord] = []
 
@@ -214,11 +196,10 @@ def fit_chain(
         seen = LayerSamples(fields, data.s[rest], sizes[rest]), LayerSamples(held, data.s[held_out], norms)
         if k > 0 and not all_layers and not setting.kernels:
             narrow = replace(setting, width=max(1, setting.width // _SCOUT))
-            scout = fit_layer(narrow, seed + 1 + k, data.grid, *seen, max(1, points // 2)).layer
+            scout = fit_layer(narrow, seed + 1 + k, data.grid, *seen, max(1, points // 2))
             if error(held.after(scout.update(held, data.grid), 0).s) > _HOPELESS * before:
                 break
-        fitted = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images, folds)
-        layer = fitted.layer
+        layer = fit_layer(setting, seed + 1 + k, data.grid, *seen, points, images)
         after = held.after(layer.update(held, data.grid, fast=True), setting.history)
         now = error(after.s)
         if not all_layers and now >= before:
@@ -232,7 +213,7 @@ def fit_chain(
         going = k + 1 < len(settings) and (all_layers or gained)
         if going:
             held, before = after, now
-            fields = fields.after(fitted.training_update(fields, data.grid, folds), setting.history)
+            fields = fields.after(layer.update(fields, data.grid, fast=True), setting.history)
         took, stated = perf_counter() - begin, float(np.mean(last_errors))
         records.append(LayerRecord(stated, took, len(layer.coefficients), layer.alpha))
         if tell is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +16,7 @@ from elmonet.layered.bands import HeldOutFields, WindowNovelty
 from elmonet.layered.chain import Chain, LayerData, LayerRecord, error_before, fit_chain, held_out_of
 from elmonet.layered.fields import FieldForm, find_fields
 from elmonet.layered.fitted import FittedChain, left_out_rows
-from elmonet.layered.grid import Symmetry, group_of, symmetries_of
+from elmonet.layered.grid import Symmetry, symmetries_of
 from elmonet.layered.layer import shown_in_turn
 from elmonet.layered.settings import (
     CHANGES_OF_MORE,
@@ -25,7 +26,6 @@ from elmonet.layered.settings import (
     Plan,
     default_plan,
     default_width,
-    for_many_functions,
 )
 from elmonet.layered.source import are_steps, source_helps
 from elmonet.metrics import relative_l2
@@ -44,14 +44,7 @@ _OUT_OF_REACH = 30.0  # a chain whose error exceeds the limit by this factor doe
 _CHOICE_SHARE = 0.4  # of the time that is left, for the choice of settings
 _BETTER = 0.98  # a setting is changed if the error falls below this part
 _SYMMETRY_HOLDS = 1.1  # largest ratio of the errors of images and of functions
-_MOST_VALUES_FOR_GROUPS = 1_000_000  # output values, above which layers have one symmetry only
-_MOST_IMAGES = 7  # of a function, beside itself: a square has eight symmetries
-
-# Trials of more features, on many functions.
-_MANY_VALUES = 600_000  # output values
-_MANY = 2  # times as many functions as in other trials, at least
-_LAYERS_ON_MANY = 3
-_LONGER = 10.0  # times as long as the trial on few functions, in proportion to their number
+_MOST_VALUES_FOR_PAIRS = 1_000_000  # output values, above which layers have one symmetry only
 
 # The chain.
 _MOST_LAYERS = 8
@@ -118,11 +111,10 @@ def fit_layers(
     data = trials[best]
     tell("settings on few functions", 0, 1)
     plan, tried = _choose_plan(data, plan, seed, deadline, tried)
-    data, plan, tried, functions = _more_features(trials, data, plan, seed, deadline, tried, tell)
     smooths = bool(plan.other.kernels)
     most = layers if layers is not None else _MOST_THAT_SMOOTH if smooths else _MOST_LAYERS
     widths = default_width(form.grid, len(data.u), smooths) if width is None else (width, width)
-    longer = _longer(data, plan, widths, tried, functions, deadline)
+    longer = _longer(data, plan, widths, tried, deadline)
     if longer > 1 and worth < np.inf:
         return None
     if longer > 1:
@@ -146,7 +138,6 @@ def fit_layers(
         deadline=deadline,
         tell=report,
     )
-    first_model = next(s for s, trial in zip(starts, trials, strict=True) if trial.first is data.first)
     before = None if data.first is None else error_before(data, seed)
     error = chain.error if before is None else min(chain.error, before)
     rows = np.flatnonzero(held_out_of(len(data.u), seed, data.groups))
@@ -166,7 +157,7 @@ def fit_layers(
         outputs=form.outputs,
         estimate=estimate,
         form=form,
-        first=first_model,
+        first=starts[best],
         chain=chain,
         first_error=before,
         held_out_error=error,
@@ -192,9 +183,9 @@ def _first_plan(data: LayerData, seed: int) -> Plan:
     return replace(plan, source=source_helps(fitted, held_out, data.grid, plan.other))
 
 
-def _few(data: LayerData, seed: int, most: int | None = None) -> LayerData:
+def _few(data: LayerData, seed: int) -> LayerData:
     """Return the few functions of trials; there, components count alike."""
-    most = most or min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
+    most = min(_TRIAL_FUNCTIONS, max(_FEWEST_TRIAL_FUNCTIONS, _TRIAL_VALUES // data.grid.size))
     some = np.random.default_rng(seed).permutation(len(data.u))[:most]
     return replace(data.of(some), units=None)
 
@@ -205,15 +196,13 @@ def _trial(
     seed: int,
     width: int = _TRIAL_WIDTH,
     *,
-    layers: int | None = None,
     limit: float = np.inf,
     deadline: float,
 ) -> Chain:
     """Fit a short chain of narrow layers; `limit` and `deadline` as in `fit_chain`."""
-    layers = layers or 2 + (few.first is None)
     return fit_chain(
         few,
-        plan.with_width(width).settings(layers, few.first is None),
+        plan.with_width(width).settings(2 + (few.first is None), few.first is None),
         seed,
         rows=_trial_rows(plan),
         images=plan.symmetries,
@@ -228,9 +217,7 @@ def _trial_rows(plan: Plan) -> int:
     return min(plan.rows, _TRIAL_ROWS)
 
 
-def _longer(
-    data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, functions: int, deadline: float
-) -> float:
+def _longer(data: LayerData, plan: Plan, widths: tuple[int, int], tried: Chain, deadline: float) -> float:
     """Return how many times longer than there is time the first layer would take, from that of a trial.
 
     The normal equations of p features at so many points take most of it.
@@ -240,7 +227,7 @@ def _longer(
     first, n = tried.records[0], len(data.u)
     more = (widths[1] if data.first is None else widths[0]) - _TRIAL_WIDTH
     features = max(1.0, (first.features + more) / first.features)
-    points = n * plan.rows_of(n) / (functions * _trial_rows(plan))
+    points = n * plan.rows_of(n) / (min(n, _TRIAL_FUNCTIONS) * _trial_rows(plan))
     left = deadline - perf_counter()
     return float(first.seconds * points * features**2 / left) if left > 0 else np.inf
 
@@ -310,41 +297,11 @@ def _choose_plan(
     return best, chain
 
 
-def _more_features(
-    starts: Sequence[LayerData],
-    data: LayerData,
-    plan: Plan,
-    seed: int,
-    deadline: float,
-    chain: Chain,
-    tell: Callable[[str, float, float], None],
-) -> tuple[LayerData, Plan, Chain, int]:
-    """Choose a start and a plan: those found on few functions, or, from zero, one with more features.
-
-    Whether more features pay depends on the number of functions, so both are tried on many of them, at few
-    points of each. More points favour more features, which are taken unless they are clearly worse. Return
-    the data with their start, the plan, its chain, and the number of functions of that.
-    """
-    few, many = len(_few(data, seed).u), min(len(data.u), _MANY_VALUES // data.grid.size)
-    took = sum(record.seconds for record in chain.records) * many / few
-    if not plan.other.kernels or many < _MANY * few or perf_counter() + _LONGER * took > deadline:
-        return data, plan, chain, few
-    tell("more features, on more functions", 0, 1)
-    zero = next((start for start in starts if start.first is None), data)
-    starts_and_plans = (data, plan), (zero, for_many_functions(plan))
-    chains = [
-        _trial(_few(start, seed, many), own, seed, layers=_LAYERS_ON_MANY, deadline=deadline)
-        for start, own in starts_and_plans
-    ]
-    best = int(_BETTER * chains[1].least_error < chains[0].least_error)
-    return *starts_and_plans[best], chains[best], many
-
-
 def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: Chain) -> tuple[Symmetry, ...]:
     """Return the symmetries of the operator that layers are to have, by a chain that does not know of them.
 
     Every image costs as much as the functions themselves: only the symmetry that holds best is used; where
-    layers smooth, which are narrow, a group of at most eight, unless there are many values.
+    layers smooth, which are narrow, two that commute, and their product, unless there are many values.
     """
     out = few.of(np.flatnonzero(held_out_of(len(few.u), seed, few.groups)))
     seen = chain.fields(out.u, out.first, out.grid)
@@ -356,9 +313,8 @@ def _symmetries(data: LayerData, few: LayerData, plan: Plan, seed: int, chain: C
 
     ratios = {symmetry: ratio(symmetry) for symmetry in symmetries_of(data.grid)}
     holds = sorted((s for s in ratios if ratios[s] < _SYMMETRY_HOLDS), key=lambda known: ratios[known])
-    used = holds[:1]
-    if plan.other.kernels and data.s.size <= _MOST_VALUES_FOR_GROUPS:
-        for symmetry in holds[1:]:
-            if len(group_of([*used, symmetry])) <= _MOST_IMAGES:
-                used.append(symmetry)
-    return group_of(used)
+    pairs = plan.other.kernels and data.s.size <= _MOST_VALUES_FOR_PAIRS
+    for one, another in combinations(holds, 2) if pairs else ():
+        if (both := one.after(another)) is not None:
+            return one, another, both
+    return tuple(holds[:1])

@@ -88,12 +88,7 @@ class LayerFeatures:
         return columns + width + products + len(self.settings.kernels) * smoothed
 
     def __call__(
-        self,
-        fields: Fields,
-        windows: Windows,
-        rows: np.ndarray,
-        kernels: Sequence[np.ndarray] = (),
-        weight: np.ndarray | None = None,
+        self, fields: Fields, windows: Windows, rows: np.ndarray, kernels: Sequence[np.ndarray] = ()
     ) -> np.ndarray:
         """Return the features (q, n R) of n functions at points of the windows' grid.
 
@@ -102,25 +97,16 @@ class LayerFeatures:
         fields, windows : of the functions.
         rows : (R,), the points, as flat indices.
         kernels : the rows (R, M) of each kernel there, see `SmoothingKernel.rows`.
-        weight : (R, M), linear functionals of the features, in place of their values at points; the rows of
-            the kernels are then those of ``weight @ kernel``.
         """
-        local = self._local(fields, windows, rows if weight is None else None)
+        local = self._local(fields, windows, rows)
         columns, p, products, smoothed = self.counts
-        first = columns + p + products
-        out = np.empty((self.size, len(fields.u), len(rows)))
-        plain = out[:first] if weight is None else np.empty((first, *local.z.shape[1:]))
-        plain[:columns] = local.z
-        self._activate(local.z, slice(0, p), out=plain[columns : columns + p])
-        local.products(plain[columns + p :])
-        if weight is not None:
-            np.matmul(plain.reshape(-1, windows.grid.size), weight.T, out=out[:first].reshape(-1, len(rows)))
+        out = np.empty((self.size, *local.z.shape[1:]))
+        out[:columns] = local.z
+        self._activate(local.z, slice(0, p), out=out[columns : columns + p])
+        local.products(out[columns + p : columns + p + products])
         if smoothed:
-            if weight is None:
-                sources = self._sources(fields, windows)
-            else:  # all that is smoothed is known at all points
-                random = plain[columns : columns + self.settings.smoothed]
-                sources = np.concatenate([local.of_u, plain[columns + p :], random])
+            sources = self._sources(fields, windows)
+            first = columns + p + products
             for k, matrix in enumerate(kernels):
                 own = out[first + k * smoothed : first + (k + 1) * smoothed]
                 np.matmul(sources.reshape(-1, windows.grid.size), matrix.T, out=own.reshape(-1, len(rows)))

@@ -261,8 +261,6 @@ class FittedChain(FittedModel):
         last = chain.layers[-1].features.settings if chain.layers else None
         if last is not None and last.kernels:
             choice.append(Fact("Smoothing", "; ".join(map(str, last.kernels))))
-        if last is not None and last.order:
-            choice.append(Fact("Norm of residuals", f"Sobolev, of order {last.order:g}"))
         if last is not None and last.potentials:
             choice.append(Fact("Products with", "; ".join(map(str, last.potentials))))
         if self.chain.source is not None:
@@ -283,14 +281,11 @@ class FittedChain(FittedModel):
         grid = self.form.grid
         axes = ["periodic" if around else "not periodic" for around in grid.periodic]
         kinds = axes[0] if len(set(axes)) == 1 else ", ".join(f"axis {i + 1} {a}" for i, a in enumerate(axes))
-        symmetries = "; ".join(map(str, self.symmetries)) or "none found"
-        if any(symmetry.inverse != symmetry for symmetry in self.symmetries):
-            symmetries = "all of a square"
         return {
             "starts from": "nothing" if self.first is None else " ".join(repr(self.first.branch_).split()),
             "layers": str(len(self.chain.layers)),
             "grid": f"{' x '.join(map(str, grid.given))} points, {kinds}",
-            "symmetries": symmetries,
+            "symmetries": "; ".join(map(str, self.symmetries)) or "none found",
         }
 
     def validation(self) -> Validation | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -192,7 +191,7 @@ def _smooth_across_ends(fields: np.ndarray, axis: int, closed: bool) -> bool:
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Axes reversed, then two axes perhaps exchanged, and values perhaps times -1.
+    """A reflection: an axis reversed or two axes exchanged, and values perhaps times -1; its own inverse.
 
     If G(T u) = T G(u), the images of training functions under T are training functions too. Shifts along
     periodic axes are not among them: every layer commutes with them by construction.
@@ -209,22 +208,15 @@ class Symmetry:
         fields = np.swapaxes(fields, -1, -2) if self.exchanged else fields
         return -fields if self.sign < 0 else fields
 
-    @property
-    def inverse(self) -> Symmetry:
-        """The symmetry that undoes this one; of a quarter turn, the turn back, of all others, itself."""
-        return replace(self, reversed=self.reversed[::-1]) if self.exchanged else self
-
-    def places(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return to which point of the image each point of a field of a shape moves, (M,)."""
-        shape = shape[::-1] if self.exchanged else shape
-        index: np.ndarray = replace(self.inverse, sign=1)(np.arange(prod(shape)).reshape(1, 1, *shape))
-        return index.ravel()
-
-    def after(self, other: Symmetry) -> Symmetry:
-        """Return the product with another, which comes first."""
-        own = self.reversed[::-1] if other.exchanged else self.reversed
-        flips = tuple(a != b for a, b in zip(own, other.reversed, strict=True))
-        return Symmetry(flips, self.exchanged != other.exchanged, self.sign * other.sign)
+    def after(self, other: Symmetry) -> Symmetry | None:
+        """Return the product with another; None if it is no reflection, or depends on their order."""
+        back = self.reversed[::-1] if other.exchanged else self.reversed
+        there = other.reversed[::-1] if self.exchanged else other.reversed
+        exchanged = self.exchanged != other.exchanged
+        flips = tuple(a != b for a, b in zip(other.reversed, back, strict=True))
+        if flips != tuple(a != b for a, b in zip(self.reversed, there, strict=True)):
+            return None
+        return Symmetry(flips, exchanged, self.sign * other.sign)
 
     def __str__(self) -> str:
         parts = [f"axis {axis + 1} reversed" for axis, back in enumerate(self.reversed) if back]
@@ -233,16 +225,8 @@ class Symmetry:
         return ", ".join(parts)
 
 
-def group_of(symmetries: Sequence[Symmetry]) -> tuple[Symmetry, ...]:
-    """Return all products of some symmetries, themselves first, without the identity."""
-    found = dict.fromkeys(symmetries)
-    while new := {one.after(other) for one in found for other in symmetries} - set(found):
-        found |= dict.fromkeys(sorted(new, key=str))
-    return tuple(symmetry for symmetry in found if symmetry != Symmetry((False,) * len(symmetry.reversed)))
-
-
 def symmetries_of(grid: Grid) -> list[Symmetry]:
-    """Return the symmetries to test on a grid, each its own inverse; `group_of` has their products."""
+    """Return the symmetries to test on a grid, each by itself."""
     d = len(grid.shape)
     square = d == 2 and grid.shape[0] == grid.shape[1] and grid.periodic[0] == grid.periodic[1]
     flips = [tuple(axis == i for axis in range(d)) for i in range(d)]

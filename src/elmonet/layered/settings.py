@@ -14,7 +14,6 @@ from elmonet.layered.smoothing import Boundary, SmoothingKernel
 _HEAT = 0.1  # width of the heat kernel that is tried, in units of the longest axis
 _PATTERNS = 16  # random features of the windows of u in products, where they help
 _SMOOTHED = 3  # one of so many random features is smoothed too
-_ORDER = 0.5  # of the Sobolev norm that is tried
 _RADIUS = 31  # of a window of one axis, at most
 _WIDTH = 5000  # random features, for fields of one axis
 _WIDTH_OF_MORE = 1500  # and of more axes
@@ -102,9 +101,6 @@ class LayerSettings:
         effective coefficient, which depends on a whole window, times a gradient looks like.
     potentials : kernels of u and of s, whose values at the point join the windows of u in products: the
         velocity of a vorticity, the force of a density. Before there is an s, products are those with u.
-    order : of the Sobolev norm in which residuals are small; 0: mean square. What the inputs do not tell
-        about an elliptic solution is smooth, so that neighbouring points have nearly the same residual: an
-        order near 1/2 makes it less correlated, and the coefficients less uncertain.
     """
 
     radius: tuple[int, ...]
@@ -122,7 +118,6 @@ class LayerSettings:
     factors: tuple[int, ...] = ()
     patterns: int = 0
     potentials: tuple[SmoothingKernel, ...] = ()
-    order: float = 0.0
 
     @property
     def reach(self) -> tuple[int, ...]:
@@ -194,11 +189,6 @@ def _boundary(grid: Grid, border: Boundary) -> tuple[Boundary, ...]:
     return tuple("periodic" if around else border for around in grid.periodic)
 
 
-def sobolev_weight(grid: Grid, order: float) -> SmoothingKernel | None:
-    """Return (1 - Laplacian)^(order / 2), which turns mean squares into a Sobolev norm; None for order 0."""
-    return SmoothingKernel(_boundary(grid, "free"), power=-order / 2, screening=1.0) if order else None
-
-
 def _potentials(kernel: SmoothingKernel) -> tuple[SmoothingKernel, ...]:
     """Return the kernel and its slopes along all axes."""
     return kernel, *(kernel.slope(axis) for axis in range(len(kernel.boundary)))
@@ -238,13 +228,8 @@ def _other_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
 def _more_kernels(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Further kernels: slopes along each axis, or a heat kernel."""
     if known := plan.other.kernels:
-        yield _both(plan, kernels=_with_slopes(known))
+        yield _both(plan, kernels=(*known, *(known[0].slope(axis) for axis in range(len(grid.shape)))))
         yield _both(plan, kernels=(*known, SmoothingKernel(known[0].boundary, 0.0, width=_HEAT)))
-
-
-def _with_slopes(kernels: tuple[SmoothingKernel, ...]) -> tuple[SmoothingKernel, ...]:
-    """Return kernels with the slopes of the first one along all axes."""
-    return tuple(dict.fromkeys((*kernels, *_potentials(kernels[0])[1:])))
 
 
 def _no_potentials(plan: Plan, grid: Grid) -> Iterator[Plan]:
@@ -256,15 +241,6 @@ def _with_patterns(plan: Plan, grid: Grid) -> Iterator[Plan]:
     """Effective coefficients, which depend on the window, in products."""
     if plan.other.kernels:
         yield _both(plan, patterns=_PATTERNS)
-
-
-def for_many_functions(plan: Plan) -> Plan:
-    """Return a plan that smooths with more features: slopes and patterns, and a norm that suits noise.
-
-    Few functions do not bear so many features: they would not be chosen there.
-    """
-    patterns = plan.other.patterns or _PATTERNS
-    return _both(plan, kernels=_with_slopes(plan.other.kernels), patterns=patterns, order=_ORDER)
 
 
 def _other_spacing(plan: Plan, grid: Grid) -> Iterator[Plan]:

@@ -72,27 +72,23 @@ class SmoothingKernel:
         """Return the rows (R, M) of the kernel as a matrix that give its results at points `at` (R,).
 
         Their product with many fields is cheaper than the transforms of these fields, where results are
-        needed at few points.
+        needed at few points. Every analysis transform is symmetric as a matrix: row i of the kernel is
+        the analysis of the waves' values at point i, times the symbol.
         """
-        values = np.zeros((len(at), grid.size))
-        values[np.arange(len(at)), at] = 1.0
-        return self.before(values.reshape(len(at), *grid.shape), training)
-
-    def before(self, functionals: np.ndarray, training: Grid) -> np.ndarray:
-        """Return ``l K``, (R, M), for linear functionals l of the results, (R, *shape).
-
-        With the synthesis S, the symbol and the analysis A, ``l K = l S symbol A``; every A is symmetric as
-        a matrix.
-        """
-        lengths, found = _lengths(training), functionals
-        shape = functionals.shape[1:]
-        for axis, (n, boundary) in enumerate(zip(shape, self.boundary, strict=True)):
-            synthesis = _field_of(np.eye(n), -1, boundary, lengths[axis] if axis == self.along else None)
-            found = np.moveaxis(np.moveaxis(found, 1 + axis, -1) @ synthesis.T, -1, 1 + axis)
-        found = found * _symbol(self, shape, training)
+        shape, lengths = grid.shape, _lengths(training)
+        found = np.ones((len(at), *[1] * len(shape)), np.complex128)
+        for axis, (places, n, boundary) in enumerate(
+            zip(np.unravel_index(at, shape), shape, self.boundary, strict=True)
+        ):
+            length = lengths[axis] if axis == self.along else None
+            values = _field_of(np.eye(n), -1, boundary, length)[:, places].T  # (R, waves)
+            like = [len(at), *[1] * len(shape)]
+            like[1 + axis] = n
+            found = found * values.reshape(like)
+        found *= _symbol(self, shape, training)
         for axis, boundary in enumerate(self.boundary):
             found = _waves_of(found, 1 + axis, boundary)
-        return np.ascontiguousarray(found.real).reshape(len(functionals), -1)
+        return np.ascontiguousarray(found.real).reshape(len(at), -1)
 
     def trace(self, graph: Graph, field: int, grid: Grid, training: Grid) -> int:
         """Write the kernel as array operations: matrices along each axis, and factors of the waves."""
